@@ -31,6 +31,39 @@ impl Error {
         Error::new(PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION, message)
     }
 
+    /// 55000: something else has to be done before.
+    pub(crate) fn not_ready(message: impl Into<String>) -> Self {
+        Self::new(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            message,
+        )
+    }
+
+    /// 22023: an argument or option has a wrong value.
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
+    }
+
+    /// 0A000: it cannot be had.
+    pub(crate) fn unsupported(message: impl Into<String>) -> Self {
+        Self::new(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message)
+    }
+
+    /// 42809: the object is of another kind.
+    pub(crate) fn wrong_kind(message: impl Into<String>) -> Self {
+        Self::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
+    }
+
+    /// 42501: the user lacks a privilege.
+    pub(crate) fn denied(message: impl Into<String>) -> Self {
+        Self::new(PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE, message)
+    }
+
+    /// 01000: a warning, to be raised with [`Self::warn`].
+    pub(crate) fn for_warning(message: impl Into<String>) -> Self {
+        Self::new(PgSqlErrorCode::ERRCODE_WARNING, message)
+    }
+
     pub(crate) fn detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
         self
@@ -43,10 +76,7 @@ impl Error {
 
     /// 55000: the library is not preloaded.
     pub(crate) fn not_preloaded() -> Self {
-        Self::new(
-            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            "ttl_ext must be loaded via \"shared_preload_libraries\"",
-        )
+        Self::not_ready("ttl_ext must be loaded via \"shared_preload_libraries\"")
         .detail("The library installs hooks that every session needs.")
         .hint("Add ttl_ext to \"shared_preload_libraries\" in postgresql.conf and restart the server.")
     }

@@ -72,12 +72,9 @@ pub(crate) fn call(
 
 fn failure(node: &str, shard: i64, text: &str) -> Error {
     let message = format!("a shard could not be worked on at {node}");
-    Error::new(
-        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        message,
-    )
-    .detail(format!("Shard {shard}: {text}"))
-    .hint("What other shards have done by then is done. Mend the cause, and try again.")
+    Error::not_ready(message)
+        .detail(format!("Shard {shard}: {text}"))
+        .hint("What other shards have done by then is done. Mend the cause, and try again.")
 }
 
 /// The sum of what shards have returned; copies of one shard count once.

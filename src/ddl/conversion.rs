@@ -8,7 +8,7 @@ use crate::keys::trigger_placement;
 use crate::pg::catalog::{self, roles};
 use crate::pg::session::{locks, xact};
 use crate::store::{governing_label, label_of, labels};
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys;
 use std::cell::RefCell;
 
 thread_local! {
@@ -129,10 +129,9 @@ pub(crate) fn after() {
 
 fn refuse_method(relid: pg_sys::Oid) -> Error {
     let table = catalog::qualified_name(relid);
-    Error::new(
-        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-        format!("cannot change the access method of table {table}, which has a time to live"),
-    )
+    Error::unsupported(format!(
+        "cannot change the access method of table {table}, which has a time to live"
+    ))
     .detail("Rows of a columnar table cannot be deleted one by one.")
     .hint(format!(
         "Remove its time to live before: SELECT ttl.disable({}, drop_columns => true).",
@@ -142,10 +141,9 @@ fn refuse_method(relid: pg_sys::Oid) -> Error {
 
 fn is_concurrent(relid: pg_sys::Oid) -> Error {
     let table = catalog::qualified_name(relid);
-    Error::new(
-        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-        format!("table {table} has a time to live and cannot be distributed concurrently"),
-    )
+    Error::unsupported(format!(
+        "table {table} has a time to live and cannot be distributed concurrently"
+    ))
     .detail("Citus would copy the trigger that frees the keys of expired rows.")
     .hint(format!("Use create_distributed_table(), or turn TTL on afterwards: SELECT ttl.disable({}, revive_expired => true) before.", catalog::quote_literal(&table)))
 }

@@ -13,7 +13,6 @@ use crate::pg::catalog::{self, index, roles};
 use crate::pg::session::{locks, xact};
 use crate::policy::Policy;
 use crate::store::{cache, label_of};
-use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
 
 /// A table that loses TTL indexes.
@@ -133,10 +132,7 @@ fn rows_in_the_way(labelled_table: pg_sys::Oid, names: &[String]) -> Error {
     let table = catalog::qualified_name(labelled_table);
     let first = names.first().map_or("", String::as_str);
     let index = catalog::quote_literal(&index::qualified_name(labelled_table, first));
-    Error::new(
-        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        format!("expired rows of table {table} would live again"),
-    )
+    Error::not_ready(format!("expired rows of table {table} would live again"))
     .detail("DROP INDEX CONCURRENTLY cannot delete them.")
     .hint(format!(
         "To delete them, and make the index an ordinary one, first run: SELECT ttl.expire_index({index}, NULL);"

@@ -13,7 +13,7 @@ use crate::pg::session::xact;
 use crate::policy::Shortened;
 use crate::settings;
 use crate::store::{extension, governing_label, label_of, policy_lock, seclabel};
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys;
 
 /// The number of blocks up to which a table is searched for expired rows.
 const LARGE: u32 = 16 * 1024;
@@ -68,14 +68,11 @@ pub(super) fn after_attach(relid: pg_sys::Oid) {
         return;
     }
     delay(family);
-    Error::new(
-        PgSqlErrorCode::ERRCODE_WARNING,
-        format!(
-            "rows of table {came} {} expired by the time to live of {}",
-            if may_be { "may be" } else { "are" },
-            catalog::qualified_name(family)
-        ),
-    )
+    Error::for_warning(format!(
+        "rows of table {came} {} expired by the time to live of {}",
+        if may_be { "may be" } else { "are" },
+        catalog::qualified_name(family)
+    ))
     .detail(
         match (label.policy.hidden, settings::change_delay() / 1_000_000) {
             (true, 0) => "They are hidden now, and will be deleted.".to_owned(),
@@ -128,13 +125,10 @@ pub(crate) fn before_commit() {
 
 fn waits(family: pg_sys::Oid, origin: &str) -> Error {
     let table = catalog::qualified_name(family);
-    Error::new(
-        PgSqlErrorCode::ERRCODE_WARNING,
-        format!("deletion of expired rows of table {table} waits"),
-    )
-    .detail(format!("{origin}."))
-    .hint(format!(
-        "Look at them with SET ttl.show_expired = on; then SELECT ttl.resume({}) starts it.",
-        catalog::quote_literal(&table)
-    ))
+    Error::for_warning(format!("deletion of expired rows of table {table} waits"))
+        .detail(format!("{origin}."))
+        .hint(format!(
+            "Look at them with SET ttl.show_expired = on; then SELECT ttl.resume({}) starts it.",
+            catalog::quote_literal(&table)
+        ))
 }

@@ -9,7 +9,7 @@ use crate::pg::abi::encoding;
 use crate::pg::catalog::{self, roles};
 use crate::pg::session::gate;
 use crate::store::cache;
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys;
 
 /// A table, and its foreign keys that have an action and are validated.
 pub(super) struct KeysBefore {
@@ -81,10 +81,9 @@ fn warn(referencing: pg_sys::Oid, referenced: pg_sys::Oid, action: &str) {
         "n" => "are set to NULL there",
         _ => "are set to the default there",
     };
-    Error::new(
-        PgSqlErrorCode::ERRCODE_WARNING,
-        format!("rows of table {child} that refer to expired rows of table {parent} {what}"),
-    )
+    Error::for_warning(format!(
+        "rows of table {child} that refer to expired rows of table {parent} {what}"
+    ))
     .detail("The foreign key was checked against all rows on disk, expired ones included.")
     .hint(format!(
         "To look for such rows before the expired ones are deleted, run: SELECT ttl.pause({});",

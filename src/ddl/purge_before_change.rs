@@ -87,10 +87,9 @@ fn clear(table: pg_sys::Oid, label: &Inherited, to: Option<&Policy>) -> Result<u
 /// The error if rows of a reference table have expired so recently that they stay in all its copies.
 fn kept_in_copies(relid: pg_sys::Oid) -> Error {
     let name = catalog::qualified_name(relid);
-    Error::new(
-        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        format!("expired rows of reference table {name} are not deleted yet"),
-    )
+    Error::not_ready(format!(
+        "expired rows of reference table {name} are not deleted yet"
+    ))
     .detail(format!(
         "They stay on disk for {} seconds, so that all copies of the table are equal.",
         citus::REFERENCE_MARGIN
@@ -124,10 +123,7 @@ fn held_back(label: &Inherited, to: Option<&Policy>) -> Error {
             calls.join(" ")
         ),
     };
-    Error::new(
-        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        format!("expired rows of table {name} can still be brought back"),
-    )
+    Error::not_ready(format!("expired rows of table {name} can still be brought back"))
     .detail("An earlier change expired them, and this change would make them visible again. \"ttl.change_delay\" keeps them on disk.")
     .hint(hint)
 }

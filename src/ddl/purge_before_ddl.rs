@@ -98,10 +98,7 @@ fn delete_from(relid: pg_sys::Oid) {
     let owner = catalog::class(relid).map(|class| class.owner);
     if owner.is_some_and(|owner| !roles::has_rights_of(roles::current_user(), owner)) {
         let reason = "the table belongs to another owner";
-        could_not(
-            relid,
-            &Error::new(PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE, reason),
-        );
+        could_not(relid, &Error::denied(reason));
         return;
     }
     // Look first: a DELETE that finds no row still fires statement triggers.
@@ -152,10 +149,9 @@ fn left(relid: pg_sys::Oid) {
 /// tells which row was in its way.
 fn could_not(relid: pg_sys::Oid, failure: &Error) {
     let table = catalog::qualified_name(relid);
-    Error::new(
-        PgSqlErrorCode::ERRCODE_WARNING,
-        format!("expired rows of table {table} could not be deleted before this statement"),
-    )
+    Error::for_warning(format!(
+        "expired rows of table {table} could not be deleted before this statement"
+    ))
     .detail(format!("The reason is: {}.", failure.text().trim_end_matches('.')))
     .hint(format!(
         "If the statement fails because of a hidden expired row, remove what keeps the row, then run: SELECT ttl.purge({});",

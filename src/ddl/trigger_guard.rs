@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::keys::{TRIGGER_NAME, trigger_placement};
 use crate::pg::catalog::{self, roles};
 use crate::store::cache;
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys;
 
 /// Refuses to drop, disable, rename or replace the trigger by its name, if the table has it and TTL
 /// is on.
@@ -55,10 +55,9 @@ fn taken_by_citus(shard: pg_sys::Oid) -> Error {
     let schema = catalog::class(shard).map(|class| catalog::schema_name(class.namespace));
     let name = catalog::quote_identifier(name);
     let table = schema.map_or_else(|| name.clone(), |schema| format!("{schema}.{name}"));
-    Error::new(
-        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-        format!("Citus cannot take table {table} into its metadata by this statement"),
-    )
+    Error::unsupported(format!(
+        "Citus cannot take table {table} into its metadata by this statement"
+    ))
     .detail("The table has a time to live, whose trigger would go to its shard.")
     .hint(format!(
         "Do that first: SELECT citus_add_local_table_to_metadata({}).",

@@ -15,7 +15,6 @@ use crate::pg::session::scoped::{Scope, Scoped};
 use crate::pg::session::{self, xact};
 use crate::policy::TableOptions;
 use crate::store::{extension, label_of};
-use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{
     self, AlterTableStmt, CreateStmt, CreateTableAsStmt, NodeTag, ObjectType, PlannedStmt, RangeVar,
 };
@@ -110,20 +109,14 @@ fn lacks_commands(node: Node<'_>) -> bool {
 
 /// W7: as PostgreSQL's own error, which has no HINT.
 fn without_extension() -> Error {
-    Error::new(
-        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        "unrecognized parameter namespace \"ttl\"",
-    )
-    .detail("This database does not have the extension ttl_ext.")
-    .hint("As superuser, run in this database: CREATE EXTENSION ttl_ext;")
+    Error::invalid("unrecognized parameter namespace \"ttl\"")
+        .detail("This database does not have the extension ttl_ext.")
+        .hint("As superuser, run in this database: CREATE EXTENSION ttl_ext;")
 }
 
 /// W7: the same.
 fn without_namespace() -> Error {
-    Error::new(
-        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        "unrecognized parameter \"ttl\"",
-    )
+    Error::invalid("unrecognized parameter \"ttl\"")
     .hint("For the default time to live of the table write ttl.default_ttl, such as WITH (ttl.default_ttl = '30 days').")
 }
 
@@ -184,7 +177,7 @@ fn check_kind(node: Node<'_>) -> Result<(), Error> {
         _ => return Ok(()),
     };
     let message = format!("cannot set a time to live on {kind}");
-    Err(Error::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message).hint(hint))
+    Err(Error::wrong_kind(message).hint(hint))
 }
 
 /// The name of the table that the statement creates.

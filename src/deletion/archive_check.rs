@@ -49,10 +49,7 @@ pub(crate) fn owner_of(table: pg_sys::Oid) -> Option<u32> {
 
 fn not_archived(source: pg_sys::Oid, archive: &str) -> Error {
     let table = catalog::qualified_name(source);
-    Error::new(
-        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        format!("cannot archive rows of table {table} in {archive}"),
-    )
+    Error::not_ready(format!("cannot archive rows of table {table} in {archive}"))
 }
 
 /// The calls by which the owner says whether the archive is to be used.

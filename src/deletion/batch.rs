@@ -190,10 +190,10 @@ fn enter(job: &Job) -> Result<(), Error> {
     let unchanged = unchanged && catalog::may_act_below(job.policy.labelled_table, job.relid);
     match catalog::class(job.relid) {
         Some(class) if unchanged && class.relkind == pg_sys::RELKIND_RELATION => Ok(()),
-        _ => Err(Error::new(
-            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            format!("{} has changed meanwhile", job.name),
-        )),
+        _ => Err(Error::not_ready(format!(
+            "{} has changed meanwhile",
+            job.name
+        ))),
     }
 }
 

@@ -78,10 +78,9 @@ pub(crate) fn refuse_planning(relid: pg_sys::Oid, owner: pg_sys::Oid) {
     }
     if let Some(what) = code::at_planning(relid) {
         let (table, owner) = (catalog::qualified_name(relid), roles::name(owner));
-        Error::new(
-            PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-            format!("the query would run {what} of table {table}, which belongs to {owner}"),
-        )
+        Error::denied(format!(
+            "the query would run {what} of table {table}, which belongs to {owner}"
+        ))
         .detail("It is planned as the table's owner, whose code does not run in sessions of other users.")
         .hint("Have the owner run the statement.")
         .raise();

@@ -128,7 +128,7 @@ pub(crate) fn lock_everywhere(leaf: pg_sys::Oid) -> Result<()> {
 pub(crate) fn drop_whole(_as_owner: &GateVisit, leaf: pg_sys::Oid) -> Result<()> {
     let gone = || {
         let message = format!("table {} is not a partition", qualified_name(leaf));
-        Error::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
+        Error::wrong_kind(message)
     };
     let parent = lock_for_drop(leaf).ok_or_else(gone)?;
     let (table, partition) = (qualified_name(parent), qualified_name(leaf));

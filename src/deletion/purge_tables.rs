@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::pg::catalog::{self, cascade, roles};
 use crate::pg::session::gate::{self, GateVisit};
 use crate::pg::session::{self, locks};
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys;
 
 /// Locks the table, its partitions and its children, and returns them.
 pub(crate) fn lock_tree(relid: pg_sys::Oid, mode: u32) -> Vec<pg_sys::Oid> {
@@ -66,13 +66,10 @@ fn has_row(relid: pg_sys::Oid, job: fn(pg_sys::Oid) -> Option<Job>, condition: &
 /// Raises 42501.
 fn not_owner(relid: pg_sys::Oid) -> ! {
     let table = catalog::qualified_name(relid);
-    Error::new(
-        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-        format!("must be owner of table {table}"),
-    )
-    .detail("Expired rows are deleted as the owner of their table.")
-    .hint("Have the owner run the statement, or give the table and its partitions one owner.")
-    .raise()
+    Error::denied(format!("must be owner of table {table}"))
+        .detail("Expired rows are deleted as the owner of their table.")
+        .hint("Have the owner run the statement, or give the table and its partitions one owner.")
+        .raise()
 }
 
 /// Runs `work` as the table's owner, as whom its triggers and the functions in its indexes are

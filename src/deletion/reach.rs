@@ -18,8 +18,8 @@ use crate::pg::exec::kept_query::Parameters;
 use crate::pg::plan::planner_input::QueryTree;
 use crate::pg::session::locks;
 use crate::visibility::referential::{Action, Enforced};
+use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
-use pgrx::{PgSqlErrorCode, pg_sys};
 use std::rc::Rc;
 
 /// A foreign key's query on its referencing table, within a deletion.
@@ -213,10 +213,9 @@ fn refuse(relid: Oid, stranger: Oid, root: Oid, referenced: Option<Oid>, what: &
             format!("A foreign key of {table} refers to a table whose expired rows are deleted.")
         }
     };
-    Error::new(
-        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-        format!("deletion would run {what} of table {table}, which belongs to {stranger}"),
-    )
+    Error::denied(format!(
+        "deletion would run {what} of table {table}, which belongs to {stranger}"
+    ))
     .detail(format!(
         "{rows} The deleted rows belong to {root}, and code of another owner does not run where they are deleted."
     ))

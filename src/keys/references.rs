@@ -16,8 +16,8 @@ use crate::settings;
 use crate::store::cache;
 use crate::visibility::referential;
 use core::ffi::c_void;
+use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Installs the hook; once, at load.
 pub(super) fn init() {
@@ -70,10 +70,9 @@ pub(crate) fn before_commit() -> Result<()> {
         return Ok(());
     };
     let table = catalog::qualified_name(table);
-    Err(Error::new(
-        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-        format!("PostgreSQL has looked up a row of table {table} in a way that ttl_ext does not know"),
-    )
+    Err(Error::unsupported(format!(
+        "PostgreSQL has looked up a row of table {table} in a way that ttl_ext does not know"
+    ))
     .detail("A row may refer to an expired one, so nothing is committed.")
     .hint("Update ttl_ext to a version that supports this minor version of PostgreSQL, or go back to the one before."))
 }

@@ -5,7 +5,6 @@ use crate::pg::abi::fmgr;
 use crate::pg::catalog;
 use crate::pg::exec::call::Call;
 use crate::pg::exec::versions::{self, Version};
-use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, ItemPointerData, Oid};
 use pgrx::prelude::*;
 use std::cell::{Cell, RefCell};
@@ -78,8 +77,7 @@ pub(crate) extern "C-unwind" fn ttl_written_here(
         return pg_sys::Datum::from(false);
     };
     if !is_asked_about(relid) {
-        Error::new(
-            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        Error::unsupported(
             "ttl_internal.written_here() can be called only by the extension itself",
         )
         .hint("Compare the row's xmin with pg_current_xact_id().")

@@ -9,7 +9,6 @@ use crate::error::Error;
 use crate::pg::abi::fmgr;
 use crate::pg::exec::call::Call;
 use crate::pg::exec::table::Table;
-use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, ItemPointerData, Oid};
 use pgrx::prelude::*;
 
@@ -24,8 +23,7 @@ pub(crate) extern "C-unwind" fn ttl_live_or_unneeded(
     call: Call<'_, (Oid, ItemPointerData, bool)>,
 ) -> pg_sys::Datum {
     if !call.is_by_filter() {
-        Error::new(
-            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        Error::unsupported(
             "ttl_internal.live_or_unneeded() can be called only by the extension itself",
         )
         .raise();

@@ -122,11 +122,6 @@ fn is_zero(seconds: &i32) -> bool {
     *seconds == 0
 }
 
-/// 22023: what is wrong with a policy.
-pub(super) fn invalid(message: impl Into<String>) -> Error {
-    Error::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
-}
-
 /// 54000: there is more in a policy than one may have.
 fn limit(message: String, hint: &str) -> Error {
     Error::new(PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED, message).hint(hint)
@@ -174,7 +169,7 @@ impl Policy {
         if value == -1 || value > 0 {
             return Ok(value);
         }
-        Err(invalid(format!("invalid default time to live: {value}"))
+        Err(Error::invalid(format!("invalid default time to live: {value}"))
             .detail("Valid values: 1 to 2147483647 seconds, -1 (no default), NULL (TTL off).")
             .hint("To turn TTL off, use ttl.disable(); to keep single rows for ever, set their override to -1."))
     }
@@ -186,18 +181,18 @@ impl Policy {
         }
         // serde would also read a struct from an array.
         if !label.trim_start().starts_with('{') {
-            return Err(invalid("it must be a JSON object"));
+            return Err(Error::invalid("it must be a JSON object"));
         }
-        let malformed = |e: serde_json::Error| invalid(e.to_string());
+        let malformed = |e: serde_json::Error| Error::invalid(e.to_string());
         let policy: Self = serde_json::from_str(label).map_err(malformed)?;
         // The same for rules.
         let value: serde_json::Value = serde_json::from_str(label).map_err(malformed)?;
         let rules = value.get("rules").and_then(serde_json::Value::as_array);
         if rules.is_some_and(|rules| !rules.iter().all(serde_json::Value::is_object)) {
-            return Err(invalid("rules must be JSON objects"));
+            return Err(Error::invalid("rules must be JSON objects"));
         }
         if value.get("added").is_some_and(|it| !it.is_object()) {
-            return Err(invalid("added must be a JSON object"));
+            return Err(Error::invalid("added must be a JSON object"));
         }
         policy.check()?;
         Ok(policy)
@@ -206,7 +201,7 @@ impl Policy {
     /// Whether the policy is one that a label may have: what is stored must be readable again.
     pub(crate) fn check(&self) -> Result<()> {
         if self.version == 0 || self.version > LABEL_VERSION {
-            return Err(invalid(format!(
+            return Err(Error::invalid(format!(
                 "version {} is newer than {LABEL_VERSION}, the newest that this library reads",
                 self.version
             )));
@@ -223,7 +218,7 @@ impl Policy {
         self.check_rules()?;
         match &self.archive_to {
             Some(name) if name.is_empty() || name.contains('\0') => {
-                Err(invalid("archive_to must be the name of a table"))
+                Err(Error::invalid("archive_to must be the name of a table"))
             }
             _ => self.check_notify(),
         }
@@ -276,7 +271,7 @@ impl Policy {
     fn check_granularity(&self) -> Result<()> {
         let seconds = self.ts_granularity;
         let default = self.default_ttl.filter(|&ttl| ttl > 0);
-        let refused = || invalid(format!("invalid ts_granularity: {seconds} s"));
+        let refused = || Error::invalid(format!("invalid ts_granularity: {seconds} s"));
         match default {
             Some(default) if seconds > default / 2 => Err(refused()
                 .detail(format!(
@@ -288,7 +283,7 @@ impl Policy {
                 Err(refused().detail("It is a number of seconds from 0 to 2147483647."))
             }
             _ if seconds > 0 && self.ts_column.is_none() => {
-                Err(invalid("ts_granularity needs a ts_column"))
+                Err(Error::invalid("ts_granularity needs a ts_column"))
             }
             _ => Ok(()),
         }
@@ -301,7 +296,7 @@ impl Policy {
             return Ok(());
         }
         Err(
-            invalid(format!("invalid time to keep expired rows: {seconds} s"))
+            Error::invalid(format!("invalid time to keep expired rows: {seconds} s"))
                 .detail("It is a number of seconds from 0 to 2147483647.")
                 .hint("0, or NULL, keeps none: they are deleted as soon as possible."),
         )
@@ -312,7 +307,7 @@ impl Policy {
         match &self.notify {
             Some(channel) if !is_name(channel) || channel.len() > 63 => {
                 let message = format!("invalid value for option \"notify\": \"{channel}\"");
-                Err(invalid(message)
+                Err(Error::invalid(message)
                     .detail("The name of a channel has 1 to 63 bytes.")
                     .hint("Give the name of a channel, as LISTEN takes it."))
             }
@@ -330,13 +325,13 @@ impl Policy {
         for rule in &self.rules {
             let index = &rule.index;
             if !is_name(index) {
-                return Err(invalid(format!("\"{index}\" is not an index name")));
+                return Err(Error::invalid(format!("\"{index}\" is not an index name")));
             }
             if !seen.insert(index) {
-                return Err(invalid(format!("index \"{index}\" is named twice")));
+                return Err(Error::invalid(format!("index \"{index}\" is named twice")));
             }
             if rule.expire_after_seconds < 0 {
-                return Err(invalid(format!(
+                return Err(Error::invalid(format!(
                     "expire_after_seconds is {}; it must be 0 to 2147483647",
                     rule.expire_after_seconds
                 )));
@@ -350,10 +345,12 @@ impl Policy {
         let mut seen: Vec<&str> = Vec::with_capacity(3);
         for column in self.columns() {
             if !is_name(column) {
-                return Err(invalid(format!("\"{column}\" is not a column name")));
+                return Err(Error::invalid(format!("\"{column}\" is not a column name")));
             }
             if seen.contains(&column) {
-                return Err(invalid(format!("column \"{column}\" is named twice")));
+                return Err(Error::invalid(format!(
+                    "column \"{column}\" is named twice"
+                )));
             }
             seen.push(column);
         }
@@ -366,7 +363,7 @@ impl Policy {
         } else {
             return Ok(());
         };
-        Err(invalid(lacking))
+        Err(Error::invalid(lacking))
     }
 }
 

@@ -1,8 +1,7 @@
 //! When background deletion of a table rests: a pause, and the hours outside its window (C29, C30).
 
 use super::expiry::{END_TIMESTAMP, INFINITY, MICROS_PER_SECOND};
-use super::label::invalid;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
@@ -90,7 +89,7 @@ impl Window {
             (from != to).then_some(Self { from, to })
         });
         window.ok_or_else(|| {
-            invalid(format!(
+            Error::invalid(format!(
                 "invalid value for option \"delete_between\": \"{text}\""
             ))
             .detail("Write HH:MM-HH:MM, such as 22:00-06:00; start and end must differ.")

@@ -1,8 +1,7 @@
 //! TTL indexes: rows that expire by a date of their own (M1-M12).
 
 use super::expiry::{END_TIMESTAMP, INFINITY, MICROS_PER_SECOND, MINUS_INFINITY};
-use super::label::invalid;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// A TTL index, as the label names it.
@@ -30,7 +29,7 @@ impl IndexRule {
     /// M13: a name that PostgreSQL can look up. Whether there is such a zone, the server knows.
     pub(super) fn check_time_zone(&self) -> Result<()> {
         match &self.time_zone {
-            Some(zone) if !is_zone_name(zone) => Err(invalid(format!(
+            Some(zone) if !is_zone_name(zone) => Err(Error::invalid(format!(
                 "time_zone is \"{zone}\"; the name of a time zone has 1 to 63 ASCII characters without spaces"
             ))),
             _ => Ok(()),

@@ -1,6 +1,5 @@
 //! The options `ttl.*` of CREATE TABLE and ALTER TABLE: their names, and values as they are written.
 
-use super::label::invalid;
 use super::options::{OPTIONS, SetBy, TableOption, Value, option};
 use crate::error::{Error, Result};
 use pgrx::PgSqlErrorCode;
@@ -37,7 +36,7 @@ impl TableOptions {
         for (name, value, is_reset) in given {
             if seen.contains(&name) {
                 let message = format!("parameter \"ttl.{name}\" specified more than once");
-                return Err(invalid(message));
+                return Err(Error::invalid(message));
             }
             seen.push(name.clone());
             if is_reset && value.is_some() {
@@ -55,7 +54,7 @@ impl TableOptions {
             let Some(option) = option(&name) else {
                 let message = format!("unrecognized parameter \"ttl.{name}\"");
                 let hint = format!("Available parameters: {}.", known());
-                return Err(invalid(message).hint(hint));
+                return Err(Error::invalid(message).hint(hint));
             };
             let setting = match (is_reset, value) {
                 (true, _) => None,
@@ -72,7 +71,7 @@ impl TableOptions {
             Some(name) if options.settings.is_empty() => {
                 let message = format!("parameter \"ttl.{name}\" cannot be given alone");
                 let hint = "It says how the statement changes other parameters, and is not stored.";
-                Err(invalid(message).hint(hint))
+                Err(Error::invalid(message).hint(hint))
             }
             _ => Ok(options),
         }
@@ -80,7 +79,7 @@ impl TableOptions {
 
     /// The error for an option without a value.
     pub(crate) fn no_value(name: &str) -> Error {
-        invalid(format!("parameter \"ttl.{name}\" needs a value")).hint(match name {
+        Error::invalid(format!("parameter \"ttl.{name}\" needs a value")).hint(match name {
             "default_ttl" => "Write ttl.default_ttl = '30 days', or -1 for TTL without a default.",
             _ => "Write a value after \"=\".",
         })
@@ -188,7 +187,7 @@ fn boolean(name: &str, value: Option<&str>) -> Result<bool> {
         _ => {
             let message =
                 format!("invalid value for boolean parameter \"ttl.{name}\": \"{value}\"");
-            Err(invalid(message).hint("Write true or false."))
+            Err(Error::invalid(message).hint("Write true or false."))
         }
     }
 }

@@ -11,7 +11,6 @@ use crate::settings;
 use crate::store::extension::{self, Functions};
 use crate::store::{Clock, TablePolicy, cache};
 use crate::visibility::planned_statement;
-use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, CmdType, Expr};
 use std::rc::Rc;
 
@@ -139,10 +138,9 @@ fn refuse_unstamped(entry: RangeTableEntry<'_>) {
         catalog::qualified_name(relid),
         catalog::qualified_name(child),
     );
-    Error::new(
-        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-        format!("cannot write through table {table} to table {child}, which has a time to live"),
-    )
+    Error::unsupported(format!(
+        "cannot write through table {table} to table {child}, which has a time to live"
+    ))
     .detail("The time of last modification would not be set.")
     .hint(format!("Write to {child} itself, or set a time to live on {table}: it holds for all its partitions and children."))
     .raise()

@@ -9,11 +9,7 @@ impl Error {
     /// 55000: the table has no TTL.
     pub(crate) fn no_policy(relid: pg_sys::Oid) -> Self {
         let table = catalog::qualified_name(relid);
-        Self::new(
-            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            format!("table {table} has no time to live"),
-        )
-        .hint(format!(
+        Self::not_ready(format!("table {table} has no time to live")).hint(format!(
             "To give it one, run: SELECT ttl.enable({}, '30 days');",
             catalog::quote_literal(&table)
         ))
@@ -23,10 +19,7 @@ impl Error {
     /// `or` is another way out, for the HINT.
     pub(crate) fn columnstore(relid: pg_sys::Oid, what: &str, or: &str) -> Self {
         let table = catalog::qualified_name(relid);
-        Self::new(
-            PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-            format!("cannot {what} hypertable {table}, which has a columnstore"),
-        )
+        Self::unsupported(format!("cannot {what} hypertable {table}, which has a columnstore"))
         .detail("Expired rows in the columnstore are not deleted, and their keys are not free.")
         .hint(format!(
             "Convert its chunks to rowstore, then turn the table's option timescaledb.enable_columnstore off.{or}"
@@ -41,10 +34,7 @@ impl Error {
                 PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
                 "time to live label is too large",
             ),
-            false => Self::new(
-                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-                "invalid time to live label",
-            ),
+            false => Self::invalid("invalid time to live label"),
         };
         let hint = error.hint.as_deref().filter(|_| is_limit).unwrap_or(
             "A label looks like {\"default_ttl\": 3600, \"ts_column\": \"_ts\", \"ttl_column\": \"ttl\"}.",
@@ -59,10 +49,7 @@ impl Error {
     /// 01000, to be raised with [`Self::warn`]: deletion skips the table until `ttl.resume`.
     pub(crate) fn restored(relid: pg_sys::Oid) -> Self {
         let table = catalog::qualified_name(relid);
-        Self::new(
-            PgSqlErrorCode::ERRCODE_WARNING,
-            format!("expired rows of table {table} are not deleted"),
-        )
+        Self::for_warning(format!("expired rows of table {table} are not deleted"))
         .detail("The time to live was restored from a dump or labelled by hand, or the table was given to another owner.")
         .hint(format!(
             "To start deletion, run: SELECT ttl.resume({});",
@@ -73,24 +60,18 @@ impl Error {
     /// 01000, to be raised with [`Self::warn`], since pg_dump's scripts suppress notices: rows were restored with their times.
     pub(crate) fn rows_restored(relid: pg_sys::Oid) -> Self {
         let table = catalog::qualified_name(relid);
-        Self::new(
-            PgSqlErrorCode::ERRCODE_WARNING,
-            format!("deletion of expired rows of table {table} waits"),
-        )
-        .detail("Rows are being restored, with their times.")
-        .hint(format!(
-            "To start deletion, run: SELECT ttl.resume({});",
-            catalog::quote_literal(&table)
-        ))
+        Self::for_warning(format!("deletion of expired rows of table {table} waits"))
+            .detail("Rows are being restored, with their times.")
+            .hint(format!(
+                "To start deletion, run: SELECT ttl.resume({});",
+                catalog::quote_literal(&table)
+            ))
     }
 
     /// 55000: expired rows would have to be deleted, but that waits for `ttl.resume`.
     pub(crate) fn restored_rows_in_the_way(relid: pg_sys::Oid) -> Self {
         let table = catalog::qualified_name(relid);
-        Self::new(
-            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            format!("expired rows of table {table} would live again"),
-        )
+        Self::not_ready(format!("expired rows of table {table} would live again"))
         .detail("The time to live was restored from a dump or labelled by hand, or the table was given to another owner, so none of its rows are deleted.")
         .hint(format!(
             "To delete them, first run: SELECT ttl.resume({}); To bring them back, give revive_expired => true.",
@@ -100,13 +81,10 @@ impl Error {
 
     /// 55000: a trigger or rule of the table keeps rows that must be deleted.
     pub(crate) fn expired_rows_kept(relid: pg_sys::Oid) -> Self {
-        Self::new(
-            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            format!(
-                "expired rows of table {} could not be deleted",
-                catalog::qualified_name(relid)
-            ),
-        )
+        Self::not_ready(format!(
+            "expired rows of table {} could not be deleted",
+            catalog::qualified_name(relid)
+        ))
         .detail("A trigger or rule on the table keeps them.")
     }
 
@@ -147,10 +125,7 @@ impl Error {
     /// 55000: rows of the table do not count from their last modification.
     pub(crate) fn no_clock(relid: pg_sys::Oid) -> Self {
         let table = catalog::qualified_name(relid);
-        Self::new(
-            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            format!("table {table} has no default time to live"),
-        )
+        Self::not_ready(format!("table {table} has no default time to live"))
         .detail("Its rows expire by TTL indexes only: it has no column with the time of their last modification.")
         .hint(format!(
             "To add one, run: SELECT ttl.enable({}, '30 days');",
@@ -160,10 +135,7 @@ impl Error {
 
     /// 55000: a table has a policy, and what it needs of the extension is not there.
     pub(crate) fn incomplete_extension() -> Self {
-        Self::new(
-            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            "extension \"ttl_ext\" is not complete",
-        )
+        Self::not_ready("extension \"ttl_ext\" is not complete")
         .detail(
             "A function that tables with a time to live need is not where CREATE EXTENSION put it.",
         )

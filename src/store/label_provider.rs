@@ -93,11 +93,8 @@ pub(crate) fn mark_restored(
 
 fn check(object: &pg_sys::ObjectAddress, label: Option<&str>) -> Result<()> {
     if object.classId != pg_sys::RelationRelationId || object.objectSubId != 0 {
-        return Err(Error::new(
-            PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-            "time to live can be set on tables only",
-        )
-        .hint("Use SECURITY LABEL FOR ttl ON TABLE ..., or SELECT ttl.enable('...')."));
+        return Err(Error::wrong_kind("time to live can be set on tables only")
+            .hint("Use SECURITY LABEL FOR ttl ON TABLE ..., or SELECT ttl.enable('...')."));
     }
     check_relation(object.objectId)?;
     let Some(label) = label else { return Ok(()) };
@@ -110,9 +107,7 @@ pub(crate) fn check_relation(relid: pg_sys::Oid) -> Result<()> {
     let wrong = |detail: &str, hint: &str| {
         let name = catalog::qualified_name(relid);
         let message = format!("cannot set a time to live on {name}");
-        Error::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
-            .detail(detail)
-            .hint(hint)
+        Error::wrong_kind(message).detail(detail).hint(hint)
     };
     let Some(class) = catalog::class(relid) else {
         let message = format!("relation with OID {} does not exist", relid.to_u32());
@@ -159,10 +154,7 @@ pub(crate) fn check_columns(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
         if catalog::attribute(relid, name).is_some_and(|column| column.generated) {
             let table = catalog::qualified_name(relid);
             let message = format!("column \"{name}\" of table {table} is a generated column");
-            return Err(
-                Error::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
-                    .hint("Name an ordinary column in ts_column."),
-            );
+            return Err(Error::wrong_kind(message).hint("Name an ordinary column in ts_column."));
         }
     }
     if let Some(name) = &policy.ttl_column {

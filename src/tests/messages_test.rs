@@ -51,7 +51,18 @@ fn pattern(text: &str) -> String {
     found
 }
 
-/// What follows the SQLSTATE where an error is made, is the argument of `invalid`, or the value of a variable `message`.
+/// What makes an error of a message.
+const CONSTRUCTORS: [&str; 7] = [
+    "::for_notice(",
+    "::for_warning(",
+    "::not_ready(",
+    "::invalid(",
+    "::unsupported(",
+    "::wrong_kind(",
+    "::denied(",
+];
+
+/// What follows the SQLSTATE where an error is made, is the argument of a constructor, or the value of a variable `message`.
 fn messages(source: &str) -> BTreeSet<String> {
     let lines = source.lines();
     let code = lines.filter(|line| !line.trim_start().starts_with("//"));
@@ -61,12 +72,12 @@ fn messages(source: &str) -> BTreeSet<String> {
         let rest = rest.trim_start().strip_prefix("PgSqlErrorCode::")?;
         literal(rest.split_once(',')?.1)
     });
-    let told = code.split("::for_notice(").skip(1).filter_map(literal);
     let named = code.split("let message =").skip(1).filter_map(literal);
-    let invalid = code.split("invalid(").skip(1).filter_map(literal);
+    let told = CONSTRUCTORS
+        .iter()
+        .flat_map(|name| code.split(name).skip(1).filter_map(literal));
     made.chain(told)
         .chain(named)
-        .chain(invalid)
         .map(|text| pattern(&text))
         .collect()
 }

@@ -11,7 +11,6 @@ use crate::pg::plan::planner_input::QueryTree;
 use crate::pg::session::gate::{self, Bounded};
 use crate::settings;
 use crate::store::{cache, extension};
-use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, CopyStmt, PlannedStmt};
 use pgrx::prelude::*;
 use std::cell::Cell;
@@ -84,10 +83,7 @@ extern "C-unwind" fn plan_as_owner(query: QueryTree<'_>, relid: pg_sys::Oid) -> 
 
 fn refuse(relid: pg_sys::Oid, owner: pg_sys::Oid, what: &str) -> ! {
     let (table, owner) = (catalog::qualified_name(relid), roles::name(owner));
-    Error::new(
-        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-        format!("COPY would run {what} of table {table}, which belongs to {owner}"),
-    )
+    Error::denied(format!("COPY would run {what} of table {table}, which belongs to {owner}"))
     .detail("To leave out expired rows, the table is read by a query, which is planned by its indexes and constraints.")
     .hint(format!(
         "If you trust {owner}, copy a query: COPY (SELECT * FROM {table}) TO …; a superuser can also SET row_security = off, to copy expired rows, too."

@@ -14,7 +14,6 @@ use crate::pg::exec::call::Call;
 use crate::pg::plan::support::Request;
 use crate::policy::Policy;
 use crate::store::{Rule, TablePolicy, cache, extension};
-use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, Expr};
 use pgrx::prelude::*;
 use std::rc::Rc;
@@ -125,12 +124,9 @@ fn named<'p>(policy: Option<&'p TablePolicy>, name: &pg_sys::Const) -> Option<Op
 pub(crate) extern "C-unwind" fn ttl_own_query_only(
     _fcinfo: pg_sys::FunctionCallInfo,
 ) -> pg_sys::Datum {
-    Error::new(
-        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-        "this function can be used only in the extension's own queries",
-    )
-    .hint("Use ttl.preview() to count expired rows, and ttl.purge() to delete them.")
-    .raise()
+    Error::unsupported("this function can be used only in the extension's own queries")
+        .hint("Use ttl.preview() to count expired rows, and ttl.purge() to delete them.")
+        .raise()
 }
 
 /// Replaces a call whose first argument is the `tableoid` of a table whose expired rows the

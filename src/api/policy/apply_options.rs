@@ -11,7 +11,7 @@ use crate::pg::abi::encoding;
 use crate::pg::catalog::{self, qualified_name};
 use crate::pg::session::xact;
 use crate::policy::TableOptions;
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys;
 
 /// Does what a statement asks, once it has run.
 pub(crate) fn carry_out(asked: &RequestedOptions) -> Result<()> {
@@ -107,7 +107,7 @@ fn check_resets(options: &TableOptions) -> Result<()> {
         if options.get(name) == Some(None) {
             let message = format!("cannot reset parameter \"ttl.{name}\"");
             return Err(
-                Error::new(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message)
+                Error::unsupported(message)
                     .detail("The rows' time to live is in the table's columns.")
                     .hint("To give a column another name, rename it. To remove it, use ttl.disable() with drop_columns."),
             );
@@ -126,16 +126,13 @@ fn needs_default(relid: pg_sys::Oid, name: &str, has_policy: bool, is_new: bool)
             "Give \"ttl.default_ttl\" in the same list, such as '30 days', or -1 for none: ALTER TABLE {table} SET (ttl.default_ttl = -1, ttl.{name} = ...)."
         )
     };
-    Error::new(
-        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        message,
-    )
-    .detail(if has_policy {
-        "Its time to live has no default: it is off, or by TTL indexes only."
-    } else {
-        "It has none."
-    })
-    .hint(hint)
+    Error::not_ready(message)
+        .detail(if has_policy {
+            "Its time to live has no default: it is off, or by TTL indexes only."
+        } else {
+            "It has none."
+        })
+        .hint(hint)
 }
 
 /// The statement that confirms, for a HINT.

@@ -78,10 +78,7 @@ fn born_expired(relid: pg_sys::Oid, target: pg_sys::Oid, seconds: i32) -> Error 
         catalog::qualified_name(target),
     );
     let quoted = catalog::quote_literal(&archive);
-    Error::new(
-        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        format!("cannot archive rows of table {table} in {archive}"),
-    )
+    Error::invalid(format!("cannot archive rows of table {table} in {archive}"))
     .detail(format!(
         "They are expired there, too: its default time to live is {seconds} s."
     ))
@@ -110,11 +107,9 @@ fn check(relid: pg_sys::Oid, target: pg_sys::Oid) -> Result<()> {
                 catalog::qualified_name(relid),
                 catalog::qualified_name(target)
             );
-            return Err(
-                Error::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
-                    .detail("Its own expired rows are archived there.")
-                    .hint("Use a table without a time to live, or with another archive."),
-            );
+            return Err(Error::invalid(message)
+                .detail("Its own expired rows are archived there.")
+                .hint("Use a table without a time to live, or with another archive."));
         }
         let archive = label_of(next).and_then(|policy| policy.archive()?.chosen);
         let Some(chosen) = archive else {

@@ -4,7 +4,7 @@ use crate::citus::{self, CitusRole};
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
 use crate::pg::catalog::{self, names, qualified_name};
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys;
 
 /// Since this version Citus sends SECURITY LABEL of tables to all nodes.
 const OLDEST: (u32, u32) = (13, 1);
@@ -81,7 +81,7 @@ pub(in crate::api) fn check_node(relid: pg_sys::Oid, what: &str) -> Result<()> {
     }
     let message = format!("{what} is not supported on this node");
     Err(
-        Error::new(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message)
+        Error::unsupported(message)
             .detail(format!(
                 "It changes the columns or indexes of table {}, which only the coordinator of Citus can do.",
                 qualified_name(relid)
@@ -97,11 +97,9 @@ pub(in crate::api) fn refuse_on_shell(relid: pg_sys::Oid, what: &str, hint: &str
     }
     let table = qualified_name(relid);
     let message = format!("{what} is not supported on table {table}");
-    Err(
-        Error::new(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message)
-            .detail("Its rows are in shards of Citus, on several nodes.")
-            .hint(hint),
-    )
+    Err(Error::unsupported(message)
+        .detail("Its rows are in shards of Citus, on several nodes.")
+        .hint(hint))
 }
 
 /// Columnar partitions are dropped as a whole, or stay.
@@ -132,5 +130,5 @@ fn is_columnar(relid: pg_sys::Oid) -> bool {
 
 fn refused(relid: pg_sys::Oid) -> Error {
     let message = format!("cannot set a time to live on {}", qualified_name(relid));
-    Error::new(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message)
+    Error::unsupported(message)
 }

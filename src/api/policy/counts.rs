@@ -7,7 +7,7 @@ use crate::pg::exec::query;
 use crate::pg::session::gate::GateVisit;
 use crate::visibility::planned_statement;
 use pgrx::datum::TimestampWithTimeZone;
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys;
 
 /// All rows on disk, those that would be expired, and when the first of them expires.
 pub(in crate::api) type Counts = (Option<i64>, Option<i64>, Option<TimestampWithTimeZone>);
@@ -18,10 +18,10 @@ pub(in crate::api) fn check_selectable(relid: pg_sys::Oid) -> Result<()> {
     if roles::may(relid, roles::current_user(), pg_sys::ACL_SELECT) {
         return Ok(());
     }
-    Err(Error::new(
-        PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-        format!("permission denied for table {}", relation_name(relid)),
-    ))
+    Err(Error::denied(format!(
+        "permission denied for table {}",
+        relation_name(relid)
+    )))
 }
 
 /// The first row of a query on the table that selects these three.

@@ -7,8 +7,8 @@ use crate::keys::trigger_placement;
 use crate::pg::abi::report::or_raise;
 use crate::pg::session;
 use crate::store::seclabel;
+use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// What `ttl.disable` removes beyond turning TTL off.
 #[derive(Clone, Copy)]
@@ -52,8 +52,7 @@ fn removal(drop_columns: bool, adopted: bool) -> Result<Removal> {
         (false, false) => Ok(Removal::Nothing),
         (true, false) => Ok(Removal::Added),
         (true, true) => Ok(Removal::AllColumns),
-        (false, true) => Err(Error::new(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        (false, true) => Err(Error::invalid(
             "\"drop_adopted_columns\" cannot be given without \"drop_columns\"",
         )
         .detail("Columns that were there before ttl.enable() are dropped only together with those that it added.")

@@ -39,10 +39,7 @@ pub(in crate::api) fn drop_override(relid: pg_sys::Oid, ttl: &str, document: &st
 
 fn overrides_in_column(table: &str, ttl: &str, document: &str) -> Error {
     let message = format!("column {ttl} of table {table} has overrides that the documents lack");
-    Error::new(
-        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        message,
-    )
+    Error::not_ready(message)
     .detail("The column is to be generated from the documents, and these overrides would be lost.")
     .hint(format!(
         "To write them into the documents and keep the age of each row, first run: BEGIN; SET LOCAL ttl.preserve_ts = on; UPDATE {table} SET {document} = {document} || pg_catalog.jsonb_build_object('ttl', {ttl}) WHERE {ttl} IS NOT NULL; COMMIT;"

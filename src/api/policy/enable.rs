@@ -13,8 +13,8 @@ use crate::pg::abi::values::Text;
 use crate::pg::catalog::{self, qualified_name};
 use crate::policy::{IndexMethod, Policy};
 use crate::store::missing_index;
+use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::{PgSqlErrorCode, pg_sys};
 use std::ffi::CStr;
 
 /// `ttl.enable(rel, default_ttl, ts_column, ttl_column, document_column, index, drop_partitions,
@@ -279,8 +279,7 @@ fn without_default(relid: pg_sys::Oid) {
 pub(in crate::api) fn index_method(name: &str) -> Result<IndexMethod> {
     IndexMethod::from_name(name).ok_or_else(|| {
         let message = format!("unrecognized value for argument \"index\": \"{name}\"");
-        Error::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
-            .hint("Available values: auto, btree, none.")
+        Error::invalid(message).hint("Available values: auto, btree, none.")
     })
 }
 
@@ -296,10 +295,7 @@ fn has_other_columns(present: &Policy, wanted: &Policy) -> bool {
 fn other_columns(relid: pg_sys::Oid, present: &Policy) -> Error {
     let table = qualified_name(relid);
     let message = format!("table {table} has a time to live with other columns");
-    Error::new(
-        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        message,
-    )
+    Error::not_ready(message)
     .detail(format!(
         "Its columns are {}.",
         present.columns().collect::<Vec<_>>().join(", ")
@@ -318,9 +314,7 @@ fn refuse_partition(relid: pg_sys::Oid) -> Result<()> {
         "cannot set a time to live on partition {}",
         qualified_name(relid)
     );
-    Err(
-        Error::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
-            .detail("Rows that are written through the partitioned table would not be stamped.")
-            .hint("Set it on the partitioned table; it holds for all partitions."),
-    )
+    Err(Error::wrong_kind(message)
+        .detail("Rows that are written through the partitioned table would not be stamped.")
+        .hint("Set it on the partitioned table; it holds for all partitions."))
 }

@@ -200,10 +200,7 @@ fn not_built(relid: pg_sys::Oid, key: &IndexedTime, call: &str) -> Error {
         ),
         false => format!("CREATE INDEX CONCURRENTLY ON {table} ({expression});"),
     };
-    Error::new(
-        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        message,
-    )
-    .detail("CREATE INDEX CONCURRENTLY cannot run within a function.")
-    .hint(format!("Run: {create} SELECT {call});"))
+    Error::not_ready(message)
+        .detail("CREATE INDEX CONCURRENTLY cannot run within a function.")
+        .hint(format!("Run: {create} SELECT {call});"))
 }

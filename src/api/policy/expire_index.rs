@@ -86,19 +86,15 @@ fn expire_index(
 }
 
 fn needless_zone() -> Error {
-    Error::new(
-        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        "argument \"time_zone\" cannot be given without a number of seconds",
-    )
-    .detail("NULL makes the index an ordinary one, which has no time zone.")
-    .hint("Leave out \"time_zone\".")
+    Error::invalid("argument \"time_zone\" cannot be given without a number of seconds")
+        .detail("NULL makes the index an ordinary one, which has no time zone.")
+        .hint("Leave out \"time_zone\".")
 }
 
 pub(in crate::api) fn checked_seconds(value: i32, argument: &str) -> Result<i32> {
     IndexRule::check_seconds(i64::from(value)).ok_or_else(|| {
         let message = format!("invalid value for argument \"{argument}\": {value}");
-        Error::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
-            .detail("It is a number of seconds from 0 to 2147483647.")
+        Error::invalid(message).detail("It is a number of seconds from 0 to 2147483647.")
     })
 }
 
@@ -222,11 +218,8 @@ fn not_an_index(index: pg_sys::Oid) -> Error {
 
 fn not_a_ttl_index(index: pg_sys::Oid) -> Error {
     let message = format!("index {} is not a TTL index", qualified_name(index));
-    Error::new(
-        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        message,
-    )
-    .hint("The TTL indexes of a table are shown by SELECT rules FROM ttl.tables.")
+    Error::not_ready(message)
+        .hint("The TTL indexes of a table are shown by SELECT rules FROM ttl.tables.")
 }
 
 /// M7: checks that rows of the table can expire by the index, and that no TTL index is like it.
@@ -234,11 +227,9 @@ fn check_new(relid: pg_sys::Oid, index: pg_sys::Oid, present: Option<&Policy>) -
     if present.is_none() && catalog::class(relid).is_some_and(|class| class.is_partition) {
         let table = qualified_name(relid);
         let message = format!("cannot set a time to live on partition {table}");
-        return Err(
-            Error::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
-                .detail("A partitioned table's time to live holds for all its partitions.")
-                .hint("Name the index of the partitioned table."),
-        );
+        return Err(Error::wrong_kind(message)
+            .detail("A partitioned table's time to live holds for all its partitions.")
+            .hint("Name the index of the partitioned table."));
     }
     let fitting = read(index)?;
     if let Some(child) = without_its_index(relid, &fitting) {
@@ -257,13 +248,10 @@ fn check_new(relid: pg_sys::Oid, index: pg_sys::Oid, present: Option<&Policy>) -
         );
     }
     if !fitting.is_valid {
-        Error::new(
-            PgSqlErrorCode::ERRCODE_WARNING,
-            format!("index {} is not valid", qualified_name(index)),
-        )
-        .detail("No row expires by it until it is.")
-        .hint(how_to_validate(index))
-        .warn();
+        Error::for_warning(format!("index {} is not valid", qualified_name(index)))
+            .detail("No row expires by it until it is.")
+            .hint(how_to_validate(index))
+            .warn();
     }
     Ok(fitting)
 }
@@ -272,7 +260,7 @@ fn check_new(relid: pg_sys::Oid, index: pg_sys::Oid, present: Option<&Policy>) -
 fn unindexed_child(index: pg_sys::Oid, child: pg_sys::Oid) -> Error {
     let (index, child) = (qualified_name(index), qualified_name(child));
     let message = format!("cannot use {index} as a TTL index");
-    Error::new(PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+    Error::not_ready(message)
         .detail(format!(
             "Table {child} inherits from its table and has no index on the same expression, so that the expression may raise an error for its rows."
         ))

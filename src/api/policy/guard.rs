@@ -29,10 +29,8 @@ pub(in crate::api) fn check_owner(relid: pg_sys::Oid) -> Result<()> {
         return Ok(());
     }
     let message = format!("must be owner of table {}", catalog::qualified_name(relid));
-    Err(
-        Error::new(PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE, message)
-            .hint("Use a role that owns the table or inherits the privileges of its owner."),
-    )
+    Err(Error::denied(message)
+        .hint("Use a role that owns the table or inherits the privileges of its owner."))
 }
 
 /// As [`check_owner`], before a change of the policy.
@@ -74,7 +72,7 @@ pub(in crate::api) fn own_policy(relid: pg_sys::Oid) -> Result<Option<Policy>> {
                 catalog::qualified_name(labelled_table),
             );
             let message = format!("table {table} follows the time to live of {root}");
-            Err(Error::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
+            Err(Error::wrong_kind(message)
                 .detail("A partitioned or inherited table's time to live holds for all its partitions and children.")
                 .hint(format!("Change it on {root}.")))
         }
@@ -126,11 +124,9 @@ pub(in crate::api) fn require_partitioned(relid: pg_sys::Oid) -> Result<()> {
         "cannot drop partitions of table {}",
         catalog::qualified_name(relid)
     );
-    Err(
-        Error::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
-            .detail("It is not a partitioned table.")
-            .hint("Leave out drop_partitions: expired rows are deleted one by one."),
-    )
+    Err(Error::wrong_kind(message)
+        .detail("It is not a partitioned table.")
+        .hint("Leave out drop_partitions: expired rows are deleted one by one."))
 }
 
 /// C21: TimescaleDB refuses CREATE INDEX CONCURRENTLY on a hypertable (0A000).
@@ -142,7 +138,7 @@ pub(in crate::api) fn refuse_hypertable(relid: pg_sys::Oid) -> Result<()> {
         "cannot build indexes of hypertable {} concurrently",
         catalog::qualified_name(relid)
     );
-    Err(Error::new(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message)
+    Err(Error::unsupported(message)
         .detail("TimescaleDB does not support that.")
         .hint("Leave out concurrently: ttl.enable() builds them itself, and keeps others from writing meanwhile."))
 }

@@ -5,7 +5,6 @@ use crate::policy::{self, IndexRule};
 use crate::store::dates::DateType;
 use crate::store::time_zone::TimeZone;
 use crate::store::ttl_index::ShownKey;
-use pgrx::PgSqlErrorCode;
 
 /// The time zone that a TTL index gets.
 pub(in crate::api) struct Chosen {
@@ -87,20 +86,14 @@ impl Notice {
 }
 
 fn unknown(name: &str) -> Error {
-    Error::new(
-        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        format!("time zone \"{name}\" not recognized"),
-    )
-    .hint("For the names, run: SELECT name FROM pg_catalog.pg_timezone_names ORDER BY name;")
+    Error::invalid(format!("time zone \"{name}\" not recognized"))
+        .hint("For the names, run: SELECT name FROM pg_catalog.pg_timezone_names ORDER BY name;")
 }
 
 fn has_time_zone(index: &str) -> Error {
-    Error::new(
-        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        "argument \"time_zone\" cannot be given for dates of type timestamptz",
-    )
-    .detail(format!(
-        "The values of index {index} already include their time zone."
-    ))
-    .hint("Leave out \"time_zone\".")
+    Error::invalid("argument \"time_zone\" cannot be given for dates of type timestamptz")
+        .detail(format!(
+            "The values of index {index} already include their time zone."
+        ))
+        .hint("Leave out \"time_zone\".")
 }

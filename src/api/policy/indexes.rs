@@ -8,7 +8,7 @@ use crate::policy::Policy;
 use crate::store::missing_index::{self, missing};
 use crate::store::ttl_index::{self, TtlIndex};
 use crate::store::{TablePolicy, cache};
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys;
 
 /// Builds the indexes that the policy wants and the table lacks; returns their names.
 pub(in crate::api) fn build_missing(
@@ -33,12 +33,7 @@ pub(in crate::api) fn create(relid: pg_sys::Oid, statement: &str) -> Result<pg_s
     cluster::alter(relid, statement)?;
     let mut after = index::list(relid).into_iter();
     let created = after.find(|index| !before.contains(index));
-    created.ok_or_else(|| {
-        Error::new(
-            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            "the index that was created is not there",
-        )
-    })
+    created.ok_or_else(|| Error::not_ready("the index that was created is not there"))
 }
 
 /// The indexes by which rows can expire and that are as asked for, and their names: TTL indexes first, as an ordinary one

@@ -7,7 +7,7 @@ use crate::pg::catalog::{self, qualified_name, quote_identifier};
 use crate::policy::{Added, IndexMethod, Policy};
 use crate::store::stored_calls::is_generated_from;
 use crate::store::{label_provider, override_check};
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys;
 
 /// What a table lacks.
 pub(in crate::api) struct Missing {
@@ -152,14 +152,14 @@ fn has_check(relid: pg_sys::Oid, ttl: &str) -> Result<bool> {
 
 fn generated(column: &str, table: &str) -> Error {
     let message = format!("column \"{column}\" of table {table} is a generated column");
-    Error::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message)
+    Error::wrong_kind(message)
         .hint("Name another column, or give document_column for an override that is generated from a document.")
 }
 
 fn not_generated(column: &str, table: &str) -> Error {
     let message =
         format!("column \"{column}\" of table {table} exists and is not generated from a document");
-    Error::new(PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, message).hint(
+    Error::wrong_kind(message).hint(
         "Name another ttl_column: it will be added as a generated column, and this one is left alone.",
     )
 }

@@ -5,7 +5,7 @@ use crate::pg::abi::encoding;
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::pg::session;
 use crate::policy::Policy;
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys;
 
 /// Refuses a constant that is no time to live. Returns what is to be said of one that is.
 pub(in crate::api) fn check(relid: pg_sys::Oid, policy: &Policy) -> Result<Option<Error>> {
@@ -41,7 +41,7 @@ pub(in crate::api) fn check(relid: pg_sys::Oid, policy: &Policy) -> Result<Optio
         "column {column} of table {table} has the default {seconds}, which is no time to live"
     );
     Err(
-        Error::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
+        Error::invalid(message)
             .detail("A time to live is a positive number of seconds, -1 for ever, or NULL for the table's default. An INSERT without a value for the column would fail.")
             .hint(format!(
                 "Run: ALTER TABLE {table} ALTER COLUMN {column} DROP NOT NULL, ALTER COLUMN {column} DROP DEFAULT; UPDATE {table} SET {column} = NULL WHERE {column} = {seconds}; then repeat the call."

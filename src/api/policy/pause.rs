@@ -8,8 +8,8 @@ use crate::pg::catalog;
 use crate::pg::exec::call::Call;
 use crate::pg::server::background;
 use crate::policy::PauseEnd;
+use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::{PgSqlErrorCode, pg_sys};
 
 fmgr::finfo_v1!(pg_finfo_ttl_pause);
 
@@ -40,10 +40,7 @@ fn pause(rel: Option<pg_sys::Oid>, until: Option<i64>) -> Result<()> {
 
 fn in_the_past(relid: pg_sys::Oid) -> Error {
     let table = catalog::quote_literal(&catalog::qualified_name(relid));
-    Error::new(
-        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        "a pause must end in the future",
-    )
-    .detail("The time that was given has passed.")
-    .hint(format!("To end a pause, run: SELECT ttl.resume({table});"))
+    Error::invalid("a pause must end in the future")
+        .detail("The time that was given has passed.")
+        .hint(format!("To end a pause, run: SELECT ttl.resume({table});"))
 }

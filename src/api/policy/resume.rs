@@ -8,8 +8,8 @@ use crate::pg::catalog::{self, roles};
 use crate::policy::{IndexRule, Policy};
 use crate::store::cache::labelled_table;
 use crate::store::{all_labels, index_of, seclabel};
+use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// `ttl.resume(rel)`: lets background deletion start on a table whose policy was restored from a
 /// dump or labelled by hand (docs/decisions/0070-what-waits.md), and adds the trigger that frees
@@ -53,7 +53,7 @@ fn not_resumed(relid: pg_sys::Oid, failure: &Error) -> Error {
     let table = catalog::qualified_name(relid);
     let message = format!("expired rows of table {table} are not deleted");
     let call = catalog::quote_literal(&table);
-    Error::new(PgSqlErrorCode::ERRCODE_WARNING, message)
+    Error::for_warning(message)
         .detail(format!("It still waits: {}.", failure.text()))
         .hint(format!(
             "Remedy that, then SELECT ttl.resume({call}) starts deletion."
@@ -70,10 +70,7 @@ fn check_indexes(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
         catalog::qualified_name(relid),
         catalog::quote_identifier(&missing.index),
     );
-    Err(Error::new(
-        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        format!("TTL index {index} of table {table} does not exist"),
-    )
+    Err(Error::not_ready(format!("TTL index {index} of table {table} does not exist"))
     .detail("Rows expire by it, and pg_restore may not have created it yet.")
     .hint(format!(
         "Complete the restore, or create the index. To do without a time to live, run: SELECT ttl.disable({});",

@@ -133,7 +133,5 @@ fn refused(text: &str, why: NotSeconds) -> Error {
         ),
     };
     let message = format!("invalid number of seconds: \"{shown}\"");
-    Error::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
-        .detail(detail)
-        .hint(hint)
+    Error::invalid(message).detail(detail).hint(hint)
 }

@@ -10,8 +10,8 @@ use crate::pg::abi::report::or_raise;
 use crate::pg::abi::values::{self, Text};
 use crate::pg::catalog::quote_literal;
 use crate::policy::{OPTIONS, Policy, TableOption, Value, Window, option};
+use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// `ttl.set_option(rel, option, value, revive_expired, confirm)` (C20): sets an option of a table
 /// that has TTL; NULL gives it the value that it has unless it is set. Raises 22023 for names and
@@ -56,11 +56,8 @@ pub(crate) fn known(name: &str) -> Result<&'static TableOption> {
 fn unknown(name: &str) -> Error {
     let settable = OPTIONS.iter().filter(|option| option.is_settable());
     let names: Vec<_> = settable.map(|option| option.name).collect();
-    Error::new(
-        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-        format!("unrecognized option of a time to live: \"{name}\""),
-    )
-    .hint(format!("Available options: {}.", names.join(", ")))
+    Error::invalid(format!("unrecognized option of a time to live: \"{name}\""))
+        .hint(format!("Available options: {}.", names.join(", ")))
 }
 
 /// Sets the option of a table that has TTL.
@@ -113,10 +110,9 @@ fn read_seconds(value: &str) -> Result<i32> {
 
 fn read_boolean(option: &str, value: &str) -> Result<bool> {
     values::boolean(&encoding::query(value)).ok_or_else(|| {
-        Error::new(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("invalid value for option \"{option}\": \"{value}\""),
-        )
+        Error::invalid(format!(
+            "invalid value for option \"{option}\": \"{value}\""
+        ))
         .detail("It is true or false.")
     })
 }

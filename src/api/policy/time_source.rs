@@ -139,7 +139,7 @@ fn needless_unit(name: &str, column: &Attribute) -> Error {
         "argument \"unit\" cannot be given for {}",
         typed(name, column)
     );
-    Error::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
+    Error::invalid(message)
         .detail("\"unit\" applies only to numeric columns.")
         .hint("Leave out \"unit\".")
 }
@@ -149,7 +149,7 @@ fn no_unit(name: &str, column: &Attribute, call: &str) -> Error {
         "argument \"unit\" must be given for {}",
         typed(name, column)
     );
-    Error::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
+    Error::invalid(message)
         .detail("Its numbers may be seconds, milliseconds or microseconds since 1970.")
         .hint(format!(
             "For seconds, run: SELECT {call}, unit => 'seconds');"
@@ -158,8 +158,7 @@ fn no_unit(name: &str, column: &Attribute, call: &str) -> Error {
 
 fn unknown_unit(unit: &str) -> Error {
     let message = format!("unrecognized value for argument \"unit\": \"{unit}\"");
-    Error::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
-        .hint("Available values: seconds, milliseconds, microseconds.")
+    Error::invalid(message).hint("Available values: seconds, milliseconds, microseconds.")
 }
 
 /// 42804, with the way that there is.

@@ -7,8 +7,8 @@ use crate::pg::abi::fmgr;
 use crate::pg::abi::report::or_raise;
 use crate::pg::exec::returned_rows::SetCall;
 use crate::visibility::planned_statement;
+use pgrx::pg_sys;
 use pgrx::prelude::*;
-use pgrx::{PgSqlErrorCode, pg_sys};
 
 fmgr::finfo_v1!(pg_finfo_ttl_expired);
 
@@ -42,10 +42,7 @@ fn select(call: &SetCall<'_>) -> Result<()> {
 }
 
 fn not_a_row() -> Error {
-    Error::new(
-        PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-        "ttl.expired() needs the row type of a table",
-    )
+    Error::wrong_kind("ttl.expired() needs the row type of a table")
     .detail("The type of its argument tells the table, and which columns the result has; its value does not matter.")
     .hint("Write a NULL of the table's type: SELECT * FROM ttl.expired(NULL::sessions).")
 }

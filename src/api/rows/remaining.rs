@@ -11,7 +11,7 @@ use crate::policy::{self, INFINITY, MINUS_INFINITY};
 use crate::store::dates::DateKind;
 use crate::store::{DateSource, Rule, TablePolicy, cache};
 use pgrx::prelude::*;
-use pgrx::{IntoDatum, PgSqlErrorCode, direct_function_call_as_datum, pg_sys};
+use pgrx::{IntoDatum, direct_function_call_as_datum, pg_sys};
 
 fmgr::finfo_v1!(pg_finfo_ttl_remaining);
 
@@ -115,10 +115,7 @@ fn date(rule: &Rule, row: &Columns<'_>) -> Option<i64> {
 }
 
 fn not_of_a_table(function: &str) -> Error {
-    Error::new(
-        PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-        format!("{function} needs a row of a table"),
-    )
+    Error::wrong_kind(format!("{function} needs a row of a table"))
     .detail(
         "A row of a view, a sub-query or a join does not say which table's time to live it has.",
     )

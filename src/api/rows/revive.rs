@@ -96,10 +96,10 @@ fn checked(relid: pg_sys::Oid, condition: String) -> Result<String> {
 }
 
 fn expires_by_dates(relid: pg_sys::Oid) -> Error {
-    Error::new(
-        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-        format!("rows of table {} cannot be revived", qualified_name(relid)),
-    )
+    Error::not_ready(format!(
+        "rows of table {} cannot be revived",
+        qualified_name(relid)
+    ))
     .detail("They expire by the dates in TTL indexes only, which are not changed.")
     .hint(LONGER)
 }

@@ -6,7 +6,6 @@ use crate::pg::abi::report::or_raise;
 use crate::pg::catalog::names;
 use crate::store::extension;
 use crate::store::release::{self, LIBRARY};
-use pgrx::PgSqlErrorCode;
 use pgrx::prelude::*;
 use std::cmp::Ordering;
 
@@ -19,12 +18,13 @@ fn check_library() {
 
 fn check() -> Result<()> {
     match objects() {
-        Some(version) if release::compare(&version) == Some(Ordering::Greater) => Err(Error::new(
-            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            format!("ttl_ext {version} needs a newer library than the server has loaded"),
-        )
-        .detail(format!("The server has loaded the library of {LIBRARY}."))
-        .hint("Install the new version, restart the server, and repeat the statement.")),
+        Some(version) if release::compare(&version) == Some(Ordering::Greater) => {
+            Err(Error::not_ready(format!(
+                "ttl_ext {version} needs a newer library than the server has loaded"
+            ))
+            .detail(format!("The server has loaded the library of {LIBRARY}."))
+            .hint("Install the new version, restart the server, and repeat the statement."))
+        }
         _ => Ok(()),
     }
 }

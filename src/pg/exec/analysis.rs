@@ -5,7 +5,6 @@ use crate::error::Error;
 use crate::pg::abi::lists;
 use crate::pg::catalog::{self, roles};
 use core::ffi::c_int;
-use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::{self, CmdType};
 use std::ffi::CString;
 
@@ -108,14 +107,11 @@ unsafe fn check_owners(query: *mut pg_sys::Query) {
                 class.relkind == pg_sys::RELKIND_RELATION && class.owner == user
             };
             if !class.is_some_and(is_own) {
-                Error::new(
-                    PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                    format!(
-                        "{} is not a table of {}",
-                        catalog::qualified_name((*entry).relid),
-                        roles::name(user)
-                    ),
-                )
+                Error::not_ready(format!(
+                    "{} is not a table of {}",
+                    catalog::qualified_name((*entry).relid),
+                    roles::name(user)
+                ))
                 .raise();
             }
         }
@@ -133,13 +129,10 @@ pub(super) unsafe fn check_names(query: *mut pg_sys::Query, tables: &[pg_sys::Oi
         for entry in lists::iter::<pg_sys::RangeTblEntry>((*query).rtable) {
             let is_relation = (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION;
             if is_relation && !tables.contains(&(*entry).relid) {
-                Error::new(
-                    PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                    format!(
-                        "another table has become {} meanwhile",
-                        catalog::qualified_name((*entry).relid)
-                    ),
-                )
+                Error::not_ready(format!(
+                    "another table has become {} meanwhile",
+                    catalog::qualified_name((*entry).relid)
+                ))
                 .raise();
             }
         }

@@ -14,7 +14,7 @@ use super::txn;
 use crate::error::Error;
 use crate::pg::catalog::{roles, temporary};
 use crate::pg::session;
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys;
 use std::ffi::c_int;
 
 /// For errors during a visit, which do not say why the owner's code is restricted.
@@ -241,11 +241,8 @@ impl Bounded {
             return;
         }
         if temporary::Objects::now() != self.temporary {
-            Error::new(
-                PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
-                "cannot create temporary objects within security-restricted operation",
-            )
-            .raise();
+            Error::denied("cannot create temporary objects within security-restricted operation")
+                .raise();
         }
     }
 }

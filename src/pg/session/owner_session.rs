@@ -14,7 +14,6 @@ use crate::error::Error;
 use crate::pg::catalog::{self, roles};
 use crate::pg::server::background;
 use crate::pg::session;
-use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
 use std::ffi::CStr;
 use std::sync::OnceLock;
@@ -125,10 +124,7 @@ pub(crate) fn visit(relid: pg_sys::Oid) -> Result<GateVisit, Error> {
     let owner = catalog::class(relid).map(|class| class.owner);
     match SESSION.get() {
         Some(session) if owner == Some(session.owner) => Ok(GateVisit::of_owner_session()),
-        _ => Err(Error::new(
-            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            "the owner of the table has changed",
-        )),
+        _ => Err(Error::not_ready("the owner of the table has changed")),
     }
 }
 
