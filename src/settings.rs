@@ -16,73 +16,45 @@ static SHOW_EXPIRED: GucSetting<bool> = GucSetting::<bool>::new(false);
 /// at any time anyway.
 static PRESERVE_TS: GucSetting<bool> = GucSetting::<bool>::new(false);
 
-/// The background worker's main switch; a reload is enough.
 static ENABLED: GucSetting<bool> = GucSetting::<bool>::new(true);
-
-/// Whether indexes are built in the background (C21); a reload is enough.
 static BUILD_INDEXES: GucSetting<bool> = GucSetting::<bool>::new(true);
-
-/// Whether deletions are marked for consumers of logical decoding, some of which cannot read
-/// messages.
 static LOGICAL_MESSAGES: GucSetting<bool> = GucSetting::<bool>::new(false);
 static REPLICATE_DELETIONS: GucSetting<bool> = GucSetting::<bool>::new(true);
-
-/// Seconds: maximum delay between scans of a table.
+/// Seconds.
 static NAPTIME: GucSetting<i32> = GucSetting::<i32>::new(60);
-
-/// Rows: the most that one transaction deletes. Below that, batches adapt to the time they take.
 static BATCH_SIZE: GucSetting<i32> = GucSetting::<i32>::new(10_000);
-
-/// Workers at a time in all databases, out of max_worker_processes.
 static MAX_WORKERS: GucSetting<i32> = GucSetting::<i32>::new(3);
-
-/// Percent: the share of its time that a worker deletes, however busy the server is.
 static MIN_EFFORT: GucSetting<i32> = GucSetting::<i32>::new(1);
-
-/// Percent: the share of its time that a worker deletes, however idle the server is.
 static MAX_EFFORT: GucSetting<i32> = GucSetting::<i32>::new(100);
-
-/// Seconds: by how much a table may be behind before deletion gets a larger share.
+/// Seconds.
 static MAX_LAG: GucSetting<i32> = GucSetting::<i32>::new(600);
-
-/// Seconds: by how much a standby may lag before deletion slows down; -1: by any time.
+/// Seconds; -1: by any time.
 static MAX_REPLICA_LAG: GucSetting<i32> = GucSetting::<i32>::new(10);
-
-/// Milliseconds: the longest wait for a lock while deleting, [`lock_timeout_ms`].
+/// Milliseconds.
 static LOCK_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(500);
-
-/// Milliseconds: the longest time for one batch, triggers included.
+/// Milliseconds.
 static STATEMENT_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(60_000);
-
-/// The part of a table that a change of policy may expire without being confirmed (C19); 1: all.
 static GUARD_FRACTION: GucSetting<f64> = GucSetting::<f64>::new(0.5);
-
-/// Seconds: rows that expire by a change of policy stay on disk for so long (C24).
+/// Seconds.
 static CHANGE_DELAY: GucSetting<i32> = GucSetting::<i32>::new(300);
-
-/// The timeline on which rows are deleted in the background, [`timeline`].
 static TIMELINE: GucSetting<i32> = GucSetting::<i32>::new(0);
-
-/// Kilobytes: from this size on a table has an index for deletion, unless its policy says otherwise (C11).
+/// Kilobytes.
 static AUTO_INDEX_MIN_SIZE: GucSetting<i32> = GucSetting::<i32>::new(1024 * 1024);
-
-/// Seconds: so long an empty partition stands after its bound has passed (M11).
+/// Seconds.
 static EMPTY_PARTITION_AGE: GucSetting<i32> = GucSetting::<i32>::new(86_400);
-
-/// Tables and partitions whose state is kept in shared memory, some 1 kB each.
 static MAX_TABLES: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 
-/// Whether rows are deleted in the background.
+/// Whether rows are deleted in the background: the workers' main switch; a reload is enough.
 pub(crate) fn enabled() -> bool {
     ENABLED.get()
 }
 
-/// Whether indexes are built in the background.
+/// Whether indexes are built in the background (C21); a reload is enough.
 pub(crate) fn build_indexes() -> bool {
     BUILD_INDEXES.get()
 }
 
-/// Whether deletions are marked for consumers of logical decoding.
+/// Whether deletions are marked for consumers of logical decoding, some of which cannot read messages.
 pub(crate) fn logical_messages() -> bool {
     LOGICAL_MESSAGES.get()
 }
@@ -102,22 +74,22 @@ pub(crate) fn naptime_seconds() -> i32 {
     NAPTIME.get()
 }
 
-/// The most rows that one transaction deletes.
+/// The most rows that one transaction deletes. Below that, batches adapt to the time they take.
 pub(crate) fn batch_size() -> u32 {
     BATCH_SIZE.get().cast_unsigned()
 }
 
-/// The most workers at a time.
+/// The most workers at a time in all databases, out of max_worker_processes.
 pub(crate) fn max_workers() -> usize {
     usize::try_from(MAX_WORKERS.get()).unwrap_or(0)
 }
 
-/// The least effort, in percent.
+/// The share of its time that a worker deletes, in percent, however busy the server is.
 pub(crate) fn min_effort() -> i32 {
     MIN_EFFORT.get()
 }
 
-/// The greatest effort, in percent.
+/// The same, however idle the server is.
 pub(crate) fn max_effort() -> i32 {
     MAX_EFFORT.get()
 }
@@ -147,27 +119,27 @@ pub(crate) fn lock_timeout_ms() -> i32 {
     LOCK_TIMEOUT.get().min(deadlock_timeout / 2).max(1)
 }
 
-/// The longest time for one batch.
+/// The longest time for one batch, triggers included.
 pub(crate) fn statement_timeout() -> Duration {
     Duration::from_millis(u64::try_from(STATEMENT_TIMEOUT.get()).unwrap_or(0))
 }
 
-/// The part of a table that a change of policy may expire without being confirmed.
+/// The part of a table that a change of policy may expire without being confirmed (C19); 1: all.
 pub(crate) fn guard_fraction() -> f64 {
     GUARD_FRACTION.get()
 }
 
-/// How long rows stay on disk that expire by a change of policy, in microseconds.
+/// How long rows stay on disk that expire by a change of policy (C24), in microseconds.
 pub(crate) fn change_delay() -> i64 {
     i64::from(CHANGE_DELAY.get()) * 1_000_000
 }
 
-/// How long an empty partition stands after its bound has passed, in microseconds.
+/// How long an empty partition stands after its bound has passed (M11), in microseconds.
 pub(crate) fn empty_partition_age() -> i64 {
     i64::from(EMPTY_PARTITION_AGE.get()) * 1_000_000
 }
 
-/// Number of blocks from which a table has an index for deletion, unless its policy says otherwise.
+/// Number of blocks from which a table has an index for deletion, unless its policy says otherwise (C11).
 pub(crate) fn auto_index_min_blocks() -> u64 {
     let kilobytes = u64::from(AUTO_INDEX_MIN_SIZE.get().unsigned_abs());
     kilobytes * 1024 / u64::from(pg_sys::BLCKSZ)
@@ -178,7 +150,7 @@ pub(crate) fn timeline() -> u32 {
     TIMELINE.get().unsigned_abs()
 }
 
-/// Tables and partitions whose state is kept in shared memory.
+/// Tables and partitions whose state is kept in shared memory, some 1 kB each.
 pub(crate) fn max_tables() -> i32 {
     MAX_TABLES.get()
 }

@@ -57,8 +57,7 @@ pub(super) fn after_attach(relid: pg_sys::Oid) {
     let is_own = |table: &pg_sys::Oid| roles::owns_relation(*table, roles::current_user());
     // Reading a large table would keep the statement's locks for long.
     let is_large = |table: &pg_sys::Oid| {
-        catalog::class(*table).is_some_and(|class| class.relkind == pg_sys::RELKIND_RELATION)
-            && OpenRelation::locked(*table).blocks() > LARGE
+        catalog::has_rows(*table) && OpenRelation::locked(*table).blocks() > LARGE
     };
     if !tables.iter().all(is_own) {
         return;

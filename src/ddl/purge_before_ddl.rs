@@ -95,7 +95,7 @@ fn delete_from(relid: pg_sys::Oid) {
         return;
     };
     // A partition may belong to another owner, as whom the user cannot look.
-    let owner = catalog::class(relid).map(|class| class.owner);
+    let owner = catalog::owner(relid);
     if owner.is_some_and(|owner| !roles::has_rights_of(roles::current_user(), owner)) {
         let reason = "the table belongs to another owner";
         could_not(relid, &Error::denied(reason));

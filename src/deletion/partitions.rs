@@ -35,7 +35,7 @@ pub(crate) fn lock_for_drop(leaf: pg_sys::Oid) -> Option<pg_sys::Oid> {
 
 fn parent_of(leaf: pg_sys::Oid) -> Option<pg_sys::Oid> {
     let class = catalog::class(leaf)?;
-    if !class.is_partition || class.relkind != pg_sys::RELKIND_RELATION {
+    if !class.is_partition || !class.has_rows() {
         return None;
     }
     catalog::parents(leaf).into_iter().next()
@@ -45,8 +45,8 @@ fn parent_of(leaf: pg_sys::Oid) -> Option<pg_sys::Oid> {
 /// parent: as this owner the partition can be dropped without running another user's code.
 pub(crate) fn sole_owner(leaf: pg_sys::Oid) -> Option<pg_sys::Oid> {
     let parent = parent_of(leaf)?;
-    let owner = owner_of(leaf)?;
-    (owner_of(parent) == Some(owner) && !cascade::is_referred_to_by_strangers(leaf, owner))
+    let owner = catalog::owner(leaf)?;
+    (catalog::owner(parent) == Some(owner) && !cascade::is_referred_to_by_strangers(leaf, owner))
         .then_some(owner)
 }
 
@@ -151,8 +151,4 @@ fn renamed(leaf: pg_sys::Oid) -> Error {
         qualified_name(leaf)
     );
     Error::new(PgSqlErrorCode::ERRCODE_OBJECT_IN_USE, message)
-}
-
-fn owner_of(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
-    catalog::class(relid).map(|class| class.owner)
 }

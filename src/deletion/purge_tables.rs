@@ -41,7 +41,7 @@ pub(crate) fn has_brought_expired(relid: pg_sys::Oid) -> bool {
     const OWN: &str =
         "xmin OPERATOR(pg_catalog.=) pg_catalog.pg_current_xact_id()::pg_catalog.xid AND ";
     // A subscription may act for tables of others.
-    let owner = catalog::class(relid).map(|class| class.owner);
+    let owner = catalog::owner(relid);
     let is_owner = |owner| roles::has_rights_of(roles::current_user(), owner);
     owner.is_some_and(is_owner) && has_row(relid, Job::lagging, OWN)
 }
@@ -76,7 +76,7 @@ fn not_owner(relid: pg_sys::Oid) -> ! {
 /// to run, whichever member of the owning role asked. `None`: the relation has no storage.
 pub(crate) fn as_owner<T>(relid: pg_sys::Oid, work: impl FnOnce(&GateVisit) -> T) -> Option<T> {
     let class = catalog::class(relid)?;
-    (class.relkind == pg_sys::RELKIND_RELATION).then(|| {
+    (class.has_rows()).then(|| {
         // A partition may belong to another owner than its parent, whose triggers it has.
         if !roles::has_rights_of(roles::current_user(), class.owner) {
             not_owner(relid);

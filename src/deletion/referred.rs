@@ -110,9 +110,7 @@ pub(crate) fn by_catalog(relid: pg_sys::Oid) -> Option<Referred> {
         let Some(row) = foreign_key::row(constraint) else {
             continue;
         };
-        let is_own = |class: &catalog::Class| {
-            class.relkind == pg_sys::RELKIND_RELATION && class.owner == own
-        };
+        let is_own = |class: &catalog::Class| class.has_rows() && class.owner == own;
         if row.referencing == relid || catalog::class(row.referencing).filter(is_own).is_none() {
             continue;
         }

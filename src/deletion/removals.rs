@@ -11,7 +11,7 @@ use crate::pg::exec::executor::ExecutorQuery;
 use crate::pg::exec::kept_query::{KeptQuery, Parameters};
 use crate::store::{TablePolicy, cache, live_condition};
 use crate::visibility::referential::{self, Enforced};
-use pgrx::pg_sys::{self, Oid};
+use pgrx::pg_sys::Oid;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -156,9 +156,7 @@ fn expiring(relid: Oid) -> Vec<(Oid, Rc<TablePolicy>)> {
     if cache::child_with_ttl(relid).is_none() {
         return vec![];
     }
-    let is_leaf = |&leaf: &Oid| {
-        catalog::class(leaf).is_some_and(|class| class.relkind == pg_sys::RELKIND_RELATION)
-    };
-    let leaves = catalog::all_inheritors(relid).into_iter().filter(is_leaf);
+    let leaves = catalog::all_inheritors(relid).into_iter();
+    let leaves = leaves.filter(|&leaf| catalog::has_rows(leaf));
     leaves.filter_map(|leaf| Some((leaf, of(leaf)?))).collect()
 }

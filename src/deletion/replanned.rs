@@ -41,13 +41,12 @@ pub(super) fn leads_back(relid: Oid, referenced: Oid) -> bool {
             return false;
         }
     }
-    let owner = |relid| catalog::class(relid).map(|class| class.owner);
     let archives =
         |table| cache::policy(table).is_some_and(|policy| policy.label.archive_to.is_some());
     let runs_nothing = |&table: &Oid| {
         !code::of(table, Change::Deletion).is_any()
             && !archives(table)
-            && owner(table) == owner(referenced)
+            && catalog::owner(table) == catalog::owner(referenced)
     };
     reached.contains(&referenced) && reached.iter().all(runs_nothing)
 }

@@ -121,10 +121,7 @@ fn is_ours(trigger: &Trigger) -> bool {
 
 /// Whether it is a user's table, partitioned or not.
 fn can_carry(relid: pg_sys::Oid) -> bool {
-    catalog::class(relid).is_some_and(|class| {
-        let kinds = [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE];
-        kinds.contains(&class.relkind) && relid.to_u32() >= pg_sys::FirstNormalObjectId
-    })
+    relid.to_u32() >= pg_sys::FirstNormalObjectId && catalog::is_table(relid)
 }
 
 /// Creates and drops the trigger on the table, its partitions and children as needed; ancestors

@@ -24,7 +24,7 @@ use pgrx::prelude::*;
 pub(super) extern "C-unwind" fn delete(row: Slot<'_>) -> RemovalOutcome {
     session::as_origin(|| {
         let table = row.table();
-        let owner = catalog::class(table.oid()).map(|class| class.owner);
+        let owner = catalog::owner(table.oid());
         if let Some(owner) = owner {
             underway::set_root(owner, None);
         }

@@ -10,46 +10,28 @@ use pgrx::pg_sys;
 use std::cell::Cell;
 use std::ffi::CStr;
 
-/// The functions that restrictions and target lists are made of.
+/// The functions that restrictions and target lists are made of, with the arguments that [`look_up`] has. Three are for
+/// the kinds of date, or for the units of a number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Functions {
-    /// `ttl.live(timestamptz, integer, integer)`
     pub(crate) live_override: pg_sys::Oid,
-    /// `ttl.live(timestamptz, integer)`
     pub(crate) live_default: pg_sys::Oid,
-    /// `ttl.expires_at(timestamptz, integer, integer)`
     pub(crate) expires_at: pg_sys::Oid,
-    /// `ttl.expiry_key(timestamptz, integer)`
     pub(crate) expiry_key: pg_sys::Oid,
-    /// `ttl.cutoff(integer)`
     pub(crate) cutoff: pg_sys::Oid,
-    /// `ttl.is_override(integer)`
     pub(crate) is_override: pg_sys::Oid,
-    /// `ttl.document_ttl(jsonb)`
     pub(crate) document_ttl: pg_sys::Oid,
-    /// `ttl.current_ts()`
     pub(crate) current_ts: pg_sys::Oid,
-    /// `ttl.refreshed_ts(timestamptz, integer, integer)`
     pub(crate) refreshed_ts: pg_sys::Oid,
-    /// `ttl.reads_physically(oid)`
     pub(crate) reads_physically: pg_sys::Oid,
-    /// `ttl.free_expired_keys()`
     pub(crate) free_expired_keys: pg_sys::Oid,
-    /// `ttl_internal.live_or_unneeded(oid, tid, boolean)`
     pub(crate) live_or_unneeded: pg_sys::Oid,
-    /// `ttl.live_at(date, integer)` for each kind of date
     pub(crate) live_at: [pg_sys::Oid; 3],
-    /// `ttl.index_expires_at(date, integer)` for each kind of date
     pub(crate) index_expires_at: [pg_sys::Oid; 3],
-    /// `ttl.earliest(date[])` for each kind of date
     pub(crate) earliest: [pg_sys::Oid; 3],
-    /// `ttl.from_epoch(bigint)` and `(double precision)` for each unit
     pub(crate) from_epoch: [[pg_sys::Oid; 2]; 3],
-    /// `ttl.in_time_zone(date, text)` for each kind of date
     pub(crate) in_time_zone: [pg_sys::Oid; 3],
-    /// `ttl_internal.evaluate_first(boolean)`
     pub(crate) evaluate_first: pg_sys::Oid,
-    /// `ttl_internal.locked_here(oid, tid)`
     pub(crate) locked_here: pg_sys::Oid,
 }
 

@@ -39,9 +39,8 @@ pub(crate) fn are_wanted(relid: pg_sys::Oid, policy: &Policy) -> bool {
 pub(crate) fn leaves(relid: pg_sys::Oid) -> impl Iterator<Item = pg_sys::Oid> {
     let tree = catalog::all_inheritors(relid).into_iter();
     tree.filter(move |&table| {
-        catalog::class(table).is_some_and(|class| {
-            class.relkind == pg_sys::RELKIND_RELATION && (table == relid || class.is_partition)
-        })
+        catalog::class(table)
+            .is_some_and(|class| class.has_rows() && (table == relid || class.is_partition))
     })
 }
 

@@ -288,8 +288,7 @@ pub(crate) fn without_its_index(
     let TtlKey::Expression(expression) = &index.key else {
         return None;
     };
-    catalog::class(labelled_table)
-        .filter(|class| class.relkind == pg_sys::RELKIND_RELATION && class.may_have_children)?;
+    catalog::class(labelled_table).filter(|class| class.has_rows() && class.may_have_children)?;
     let lacks = |&table: &pg_sys::Oid| {
         let of_child = |tree: &TrustedExpression| tree.translate(labelled_table, table);
         let predicate = index.predicate.as_ref().map(of_child);

@@ -25,11 +25,8 @@ pub(crate) extern "C-unwind" fn ttl_is_live_support(
         let entry = request.of_whole_row()?;
         let relid = entry.table()?;
         let functions = extension::functions()?;
-        let is_table = |class: &catalog::Class| {
-            [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE].contains(&class.relkind)
-        };
         // Rows of a view say nothing: the function raises the error.
-        catalog::class(relid).filter(is_table)?;
+        catalog::class(relid).filter(catalog::Class::is_table)?;
         let Some(policy) = cache::policy(relid).filter(|policy| policy.expires()) else {
             return Some(expressions::and(&[]));
         };

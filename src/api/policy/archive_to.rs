@@ -147,7 +147,10 @@ pub(in crate::api) fn problems(relid: pg_sys::Oid, policy: &Policy) -> Vec<Probl
         let others = catalog::all_inheritors(relid).into_iter();
         let strange =
             |table: &pg_sys::Oid| archive_check::owner_of(*table) != archive_check::owner_of(relid);
-        match others.filter(strange).find(|&table| is_deleted_from(table)) {
+        match others
+            .filter(strange)
+            .find(|&table| catalog::has_rows(table))
+        {
             Some(table) => archive_check::chosen(table, relid, &archive),
             None => Ok(target),
         }
@@ -181,8 +184,4 @@ pub(in crate::api) fn problems(relid: pg_sys::Oid, policy: &Policy) -> Vec<Probl
         problems.push(Problem::new(text).with_statement(format!("SELECT ttl.disable({target});")));
     }
     problems
-}
-
-fn is_deleted_from(table: pg_sys::Oid) -> bool {
-    catalog::class(table).is_some_and(|class| class.relkind == pg_sys::RELKIND_RELATION)
 }

@@ -150,7 +150,7 @@ fn shown(columns: &[String]) -> String {
 /// Deletions that a publication refuses.
 fn replica_identity(relid: pg_sys::Oid) {
     let is_refused = |table: &pg_sys::Oid| {
-        catalog::class(*table).is_some_and(|class| class.relkind == pg_sys::RELKIND_RELATION)
+        catalog::has_rows(*table)
             && locks::try_relation(*table, pg_sys::AccessShareLock)
             && catalog::class(*table).is_some()
             && !OpenRelation::locked(*table).passes_replica_identity_check()

@@ -90,13 +90,6 @@ pub(in crate::api) fn governed(relid: pg_sys::Oid) -> Result<Inherited> {
     store::governing_label(relid).ok_or_else(|| Error::no_policy(relid))
 }
 
-/// Whether rows have the relation as their type, and may have a time to live.
-pub(in crate::api) fn is_table(relid: &pg_sys::Oid) -> bool {
-    catalog::class(*relid).is_some_and(|class| {
-        [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE].contains(&class.relkind)
-    })
-}
-
 /// The lock for a change of the policy that adds nothing but the trigger, if that is needed.
 pub(in crate::api) fn change_lock(relid: pg_sys::Oid) -> u32 {
     match trigger_placement::will_be_created(relid) {

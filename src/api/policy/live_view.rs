@@ -121,8 +121,7 @@ pub(in crate::api) fn remove(relid: pg_sys::Oid, policy: &Policy, adopted_too: b
 }
 
 fn is_owners(relid: pg_sys::Oid, view: pg_sys::Oid) -> bool {
-    let owner = catalog::class(relid).map(|class| class.owner);
-    owner.is_some_and(|owner| roles::owns_relation(view, owner))
+    catalog::owner(relid).is_some_and(|owner| roles::owns_relation(view, owner))
 }
 
 /// The views that read the table, one of these columns if there are any, and call `ttl.is_live`.

@@ -139,7 +139,7 @@ fn sample_of(relid: pg_sys::Oid) -> Sample {
             let is_local = class.persistence != pg_sys::RELPERSISTENCE_TEMP;
             // A table of Citus has its rows in shards, and columns are not sampled.
             let is_read = !citus::is_shell(*table) && catalog::is_heap(*table);
-            class.relkind == pg_sys::RELKIND_RELATION && (is_local || *table == relid) && is_read
+            class.has_rows() && (is_local || *table == relid) && is_read
         })
     };
     let all: Vec<_> = citus::with_shards(&[relid])

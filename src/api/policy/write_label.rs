@@ -94,8 +94,7 @@ fn may_have_rows(relid: pg_sys::Oid) -> bool {
             if !locks::try_relation(table, pg_sys::AccessShareLock) {
                 return true;
             }
-            let is_table = |class: catalog::Class| class.relkind == pg_sys::RELKIND_RELATION;
-            catalog::class(table).is_some_and(is_table) && OpenRelation::locked(table).blocks() > 0
+            catalog::has_rows(table) && OpenRelation::locked(table).blocks() > 0
         })
 }
 

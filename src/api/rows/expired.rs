@@ -5,6 +5,7 @@ use crate::deletion::job::Job;
 use crate::error::{Error, Result};
 use crate::pg::abi::fmgr;
 use crate::pg::abi::report::or_raise;
+use crate::pg::catalog;
 use crate::pg::exec::returned_rows::SetCall;
 use crate::visibility::planned_statement;
 use pgrx::pg_sys;
@@ -24,7 +25,7 @@ pub(crate) extern "C-unwind" fn ttl_expired(call: SetCall<'_>) -> pg_sys::Datum 
 fn select(call: &SetCall<'_>) -> Result<()> {
     let relid = call
         .relation()
-        .filter(guard::is_table)
+        .filter(|&relid| catalog::is_table(relid))
         .ok_or_else(not_a_row)?;
     guard::check_owner(relid)?;
     let hint = "Ask a shard where it is: SELECT * FROM ttl.expired(NULL::..._102008). ttl.preview() counts them in all.";

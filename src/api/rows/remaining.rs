@@ -5,6 +5,7 @@ use crate::clock::now::now;
 use crate::error::{Error, Result};
 use crate::pg::abi::fmgr;
 use crate::pg::abi::report::or_raise;
+use crate::pg::catalog;
 use crate::pg::exec::call::{Argument, Array, Call};
 use crate::pg::exec::composite::{Columns, Record};
 use crate::policy::{self, INFINITY, MINUS_INFINITY};
@@ -47,7 +48,7 @@ fn expiry_of(row: &Columns<'_>) -> Result<i64> {
 
 /// The table of whose type the row is; raises 42809 if it is of none.
 pub(in crate::api) fn table_of(row: &Columns<'_>, function: &str) -> Result<pg_sys::Oid> {
-    let relation = row.relation().filter(guard::is_table);
+    let relation = row.relation().filter(|&relid| catalog::is_table(relid));
     relation.ok_or_else(|| not_of_a_table(function))
 }
 

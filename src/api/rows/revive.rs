@@ -56,7 +56,7 @@ fn bring_back(relid: pg_sys::Oid, condition: Option<Text>) -> Result<i64> {
 /// For a superuser or another member of the owning role it is one of the owner's, restricted: the
 /// code in the table gets no more rights by who calls.
 fn as_owner<T>(relid: pg_sys::Oid, work: impl FnOnce(&GateVisit) -> T) -> T {
-    let owner = catalog::class(relid).map(|class| class.owner);
+    let owner = catalog::owner(relid);
     planned_statement::with_expired_rows_of(relid, || match owner {
         Some(owner) if owner != roles::current_user() => gate::visit(owner, work),
         _ => work(&gate::own_statement()),

@@ -96,6 +96,16 @@ pub(crate) struct Class {
 }
 
 impl Class {
+    /// Whether it has rows itself, and may have a time to live.
+    pub(crate) fn has_rows(&self) -> bool {
+        self.relkind == pg_sys::RELKIND_RELATION
+    }
+
+    /// Whether rows have it as their type, and may have a time to live.
+    pub(crate) fn is_table(&self) -> bool {
+        self.has_rows() || self.relkind == pg_sys::RELKIND_PARTITIONED_TABLE
+    }
+
     /// Whether it is a temporary relation of another session.
     pub(crate) fn is_other_temporary(&self) -> bool {
         self.persistence == pg_sys::RELPERSISTENCE_TEMP
@@ -104,10 +114,24 @@ impl Class {
     }
 }
 
+/// As [`Class::has_rows`].
+pub(crate) fn has_rows(relid: pg_sys::Oid) -> bool {
+    class(relid).is_some_and(|class| class.has_rows())
+}
+
+/// As [`Class::is_table`].
+pub(crate) fn is_table(relid: pg_sys::Oid) -> bool {
+    class(relid).is_some_and(|class| class.is_table())
+}
+
+/// The relation's owner.
+pub(crate) fn owner(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    class(relid).map(|class| class.owner)
+}
+
 /// Whether the table above may set off code as the owner of the one below: their owners are the same, or that of the upper one
 /// could become the other. Triggers of a partition can be made on the table above, too.
 pub(crate) fn may_act_below(above: pg_sys::Oid, below: pg_sys::Oid) -> bool {
-    let owner = |relid| class(relid).map(|class| class.owner);
     let owners = owner(above).zip(owner(below));
     owners.is_some_and(|(above, below)| above == below || roles::has_rights_of(above, below))
 }

@@ -103,9 +103,7 @@ unsafe fn check_owners(query: *mut pg_sys::Query) {
     unsafe {
         for entry in lists::iter::<pg_sys::RangeTblEntry>((*query).rtable) {
             let class = catalog::class((*entry).relid);
-            let is_own = |class: catalog::Class| {
-                class.relkind == pg_sys::RELKIND_RELATION && class.owner == user
-            };
+            let is_own = |class: catalog::Class| class.has_rows() && class.owner == user;
             if !class.is_some_and(is_own) {
                 Error::not_ready(format!(
                     "{} is not a table of {}",

@@ -121,7 +121,7 @@ pub(crate) fn way() -> Option<Ownership> {
 /// For queries on a table of this process's owner. The caller has locked the table, so that its
 /// owner cannot change: deletion by the table access method passes by the checks of the executor.
 pub(crate) fn visit(relid: pg_sys::Oid) -> Result<GateVisit, Error> {
-    let owner = catalog::class(relid).map(|class| class.owner);
+    let owner = catalog::owner(relid);
     match SESSION.get() {
         Some(session) if owner == Some(session.owner) => Ok(GateVisit::of_owner_session()),
         _ => Err(Error::not_ready("the owner of the table has changed")),

@@ -235,8 +235,7 @@ fn collect(
 fn target(relid: pg_sys::Oid, policy: &Policy, label: u64) -> Option<Fingerprinted> {
     let class = catalog::class(relid)?;
     // Another session's temporary table cannot be read.
-    if class.relkind != pg_sys::RELKIND_RELATION || class.persistence == pg_sys::RELPERSISTENCE_TEMP
-    {
+    if !class.has_rows() || class.persistence == pg_sys::RELPERSISTENCE_TEMP {
         return None;
     }
     let in_force = cache::policy(relid).filter(|policy| policy.expires())?;

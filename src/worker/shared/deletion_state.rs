@@ -80,8 +80,6 @@ pub(crate) fn is_worked_on() -> bool {
 /// The tables and partitions whose rows expire by this table's policy, on this node. Of those that are
 /// tables of Citus, only what the coordinator drops as a whole.
 pub(crate) fn expiring(labelled_table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
-    let of_rows = |class: catalog::Class| class.relkind == pg_sys::RELKIND_RELATION;
-    let has_rows = |relid: &pg_sys::Oid| catalog::class(*relid).is_some_and(of_rows);
     let is_dropped = |relid| {
         catalog::class(relid).is_some_and(|class| class.is_partition)
             && citus::is_coordinator()
@@ -96,7 +94,7 @@ pub(crate) fn expiring(labelled_table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     };
     citus::with_shards(&[labelled_table])
         .into_iter()
-        .filter(has_rows)
+        .filter(|&relid| catalog::has_rows(relid))
         .filter(follows)
         .collect()
 }
@@ -111,9 +109,7 @@ pub(crate) fn expiring_by(labelled_table: pg_sys::Oid, policy: &Policy) -> Vec<p
 
 /// Whether it is a table without children in which a worker has found that its own label is in force.
 fn is_seen_alone(relid: pg_sys::Oid) -> bool {
-    let is_alone = |class: catalog::Class| {
-        class.relkind == pg_sys::RELKIND_RELATION && !class.may_have_children
-    };
+    let is_alone = |class: catalog::Class| class.has_rows() && !class.may_have_children;
     let is_seen = |state: TableState| state.is_target() && state.labelled_table == relid.to_u32();
     state::get(TableKey::here(relid)).is_some_and(is_seen)
         && catalog::class(relid).is_some_and(is_alone)

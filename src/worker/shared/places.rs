@@ -52,7 +52,7 @@ pub(crate) fn reserve_or_warn(relid: pg_sys::Oid) {
     }
     written::note_policy_change();
     let mut tables = catalog::all_inheritors(relid);
-    tables.retain(|table| inherits(table) && has_rows(*table));
+    tables.retain(|table| inherits(table) && catalog::has_rows(*table));
     for table in tables {
         if let Err(refused) = take(&[table]) {
             let name = catalog::qualified_name(table);
@@ -61,10 +61,6 @@ pub(crate) fn reserve_or_warn(relid: pg_sys::Oid) {
                 .warn();
         }
     }
-}
-
-fn has_rows(relid: pg_sys::Oid) -> bool {
-    catalog::class(relid).is_some_and(|class| class.relkind == pg_sys::RELKIND_RELATION)
 }
 
 /// Why there is no place for a table, whose error it makes.
