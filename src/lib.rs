@@ -49,6 +49,7 @@ pub extern "C-unwind" fn _PG_init() {
     citus::init();
     clock::init();
     store::extension::init();
+    pg::catalog::invalidation::init();
     store::cache::init();
     store::label_provider::init();
     deletion::removals::init();

@@ -108,7 +108,7 @@ static OWNERS: ByOid<Rc<[Oid]>> = ByOid::empty();
 fn stranger_among(relid: Oid, root: Oid) -> Option<Oid> {
     let known = OWNERS.with_borrow(|known| known.get(&relid).cloned());
     let owners = known.unwrap_or_else(|| {
-        let before = invalidation::of_plans();
+        let before = invalidation::count();
         let classes = code::with_partitions(relid)
             .into_iter()
             .filter_map(catalog::class);
@@ -116,7 +116,7 @@ fn stranger_among(relid: Oid, root: Oid) -> Option<Oid> {
         owners.sort_unstable_by_key(|owner| owner.to_u32());
         owners.dedup();
         let owners: Rc<[Oid]> = owners.into();
-        if invalidation::of_plans() == before {
+        if invalidation::count() == before {
             OWNERS.with_borrow_mut(|known| known.insert(relid, Rc::clone(&owners)));
         }
         owners
@@ -141,13 +141,13 @@ pub(super) fn sets_off_code(relid: Oid) -> bool {
     if let Some(known) = SETS_OFF_CODE.with_borrow(|known| known.get(&relid).copied()) {
         return known;
     }
-    let before = invalidation::of_plans();
+    let before = invalidation::count();
     let found = cascade::reached_from(relid).into_iter().any(|table| {
         let columns: Vec<i16> = (1..=catalog::column_count(table)).collect();
         code::of(table, Change::Deletion).is_any()
             || code::of(table, Change::Update(&columns)).is_any()
     });
-    if invalidation::of_plans() == before {
+    if invalidation::count() == before {
         SETS_OFF_CODE.with_borrow_mut(|known| known.insert(relid, found));
     }
     found

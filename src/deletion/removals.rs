@@ -67,7 +67,6 @@ static KNOWN: Variable<RefCell<FxHashMap<Oid, Texts>>> =
 
 /// Registers for invalidations; once, at load.
 pub(crate) fn init() {
-    invalidation::count_plans();
     invalidation::listen(|_| {
         KNOWN.with_borrow_mut(HashMap::clear);
         reach::forget();
@@ -95,7 +94,7 @@ pub(super) fn known(query: ExecutorQuery<'_>, relid: Oid) -> Option<Rc<KnownQuer
     if let Some(known) = KNOWN.with_borrow(|all| all.get(&relid).and_then(find)) {
         return (known.owner == roles::current_user()).then_some(known);
     }
-    let before = invalidation::of_plans();
+    let before = invalidation::count();
     let enforced = referential::running(text, relid)?;
     let parameters = parameters(&enforced, query)?;
     let mut removals = Vec::new();
@@ -127,7 +126,7 @@ pub(super) fn known(query: ExecutorQuery<'_>, relid: Oid) -> Option<Rc<KnownQuer
         code: OnceCell::new(),
     });
     // What was read before an invalidation is not stored after it.
-    if invalidation::of_plans() == before {
+    if invalidation::count() == before {
         KNOWN.with_borrow_mut(|all| {
             let of_table = all.entry(relid).or_default();
             of_table.push((text.to_vec(), Rc::clone(&found)));

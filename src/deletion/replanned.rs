@@ -82,7 +82,7 @@ pub(super) fn note(query: ExecutorQuery<'_>) {
 pub(super) fn begin(query: ExecutorQuery<'_>) -> Scope {
     RUNNING.enter(RunningCheck {
         query: hash(query),
-        invalidations: invalidation::of_plans(),
+        invalidations: invalidation::count(),
         again: false,
     })
 }
@@ -91,7 +91,7 @@ pub(super) fn begin(query: ExecutorQuery<'_>) -> Scope {
 pub(super) fn end(scope: Scope) {
     let ended = RUNNING.leave(scope);
     let is_freed =
-        |running: RunningCheck| running.again && running.invalidations != invalidation::of_plans();
+        |running: RunningCheck| running.again && running.invalidations != invalidation::count();
     if ended.is_some_and(is_freed) {
         refuse();
     }

@@ -2,13 +2,12 @@
 
 use super::removal::Deletion;
 use super::same_xact_children;
-use crate::pg::abi::variable::{ByOid, Variable};
+use crate::pg::abi::variable::ByOid;
 use crate::pg::catalog::invalidation;
 use crate::pg::exec::table::{Compared, Table};
 use crate::pg::exec::unique::{self, Unique};
 use crate::store::{TablePolicy, cache};
 use pgrx::pg_sys;
-use std::cell::Cell;
 use std::rc::Rc;
 
 /// A unique or exclusion index.
@@ -40,8 +39,6 @@ impl KeyPlan {
 }
 
 static PLANS: ByOid<Option<Rc<KeyPlan>>> = ByOid::empty();
-/// Counts invalidations, so that an answer read before one is not stored after it.
-static GENERATION: Variable<Cell<u64>> = Variable::new(Cell::new(0));
 
 /// The plan for the table; `None` if it has no keys, or no row of it can expire.
 pub(super) fn of(table: Table<'_>) -> Option<Rc<KeyPlan>> {
@@ -49,9 +46,10 @@ pub(super) fn of(table: Table<'_>) -> Option<Rc<KeyPlan>> {
     if let Some(known) = PLANS.with_borrow(|plans| plans.get(&relid).cloned()) {
         return known;
     }
-    let before = GENERATION.get();
+    // An answer that was read before an invalidation is not stored after it.
+    let before = invalidation::count();
     let found = read(table).map(Rc::new);
-    if GENERATION.get() == before {
+    if invalidation::count() == before {
         PLANS.with_borrow_mut(|plans| plans.insert(relid, found.clone()));
     }
     found
@@ -64,11 +62,6 @@ pub(super) fn known_by_clock(table: Table<'_>) -> Option<Rc<KeyPlan>> {
     PLANS.with_borrow(|plans| plans.get(&table.oid())?.clone().filter(needs_little))
 }
 
-/// How many invalidations there have been.
-pub(super) fn generation() -> u64 {
-    GENERATION.get()
-}
-
 /// Registers for invalidations; once, at load.
 pub(super) fn init() {
     invalidation::listen(forget);
@@ -77,7 +70,6 @@ pub(super) fn init() {
 /// Forgets the relation, or all of them. As a callback for invalidations it raises no error and
 /// looks nothing up.
 fn forget(relid: pg_sys::Oid) {
-    GENERATION.set(GENERATION.get().wrapping_add(1));
     same_xact_children::forget();
     PLANS.with_borrow_mut(|plans| {
         if relid == pg_sys::InvalidOid {

@@ -7,12 +7,12 @@
 //! deletes the expired row or a foreign key's cascade does ([`super::unneeded_row`]). Without it
 //! they stay, and their own check finds the new row or none.
 
-use super::{plan, same_xact_rows};
+use super::same_xact_rows;
 use crate::deletion::left_to_owner;
 use crate::error::Error;
 use crate::pg::abi::encoding;
-use crate::pg::catalog;
 use crate::pg::catalog::foreign_key::{self, ForeignKeyRow};
+use crate::pg::catalog::{self, invalidation};
 use crate::pg::exec::query;
 use crate::pg::exec::table::{Slot, Table};
 use crate::pg::server::activity;
@@ -98,7 +98,7 @@ fn known_references(relid: pg_sys::Oid) -> Rc<[Reference]> {
     if let Some(known) = REFERENCES.with_borrow(|all| all.get(&relid).cloned()) {
         return known;
     }
-    let before = plan::generation();
+    let before = invalidation::count();
     let constraints = foreign_key::of_referenced(relid).into_iter();
     let references = constraints.filter_map(|constraint| {
         let row = foreign_key::row(constraint)?;
@@ -106,7 +106,7 @@ fn known_references(relid: pg_sys::Oid) -> Rc<[Reference]> {
         has_action.then_some(Reference { constraint, row })
     });
     let found: Rc<[Reference]> = references.collect();
-    if plan::generation() == before {
+    if invalidation::count() == before {
         REFERENCES.with_borrow_mut(|all| all.insert(relid, Rc::clone(&found)));
     }
     found

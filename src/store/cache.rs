@@ -8,14 +8,13 @@ use super::extension;
 use super::policy_lookup::{self, Inherited, TablePolicy};
 use super::read_labels;
 use crate::citus;
-use crate::pg::abi::variable::{ByOid, Variable};
+use crate::pg::abi::variable::ByOid;
 use crate::pg::catalog;
 use crate::pg::catalog::inheritance::{Topmost, topmost};
 use crate::pg::catalog::invalidation;
 use crate::policy::Policy;
 use pgrx::pg_sys;
 use rustc_hash::FxHashMap;
-use std::cell::Cell;
 use std::rc::Rc;
 
 static POLICIES: ByOid<Option<Rc<TablePolicy>>> = ByOid::empty();
@@ -26,8 +25,6 @@ static CHILDREN_WITH_TTL: ByOid<Option<pg_sys::Oid>> = ByOid::empty();
 static LABELLED_TABLES: ByOid<Option<pg_sys::Oid>> = ByOid::empty();
 /// The relations' own labels.
 static LABELS: ByOid<Option<Rc<Policy>>> = ByOid::empty();
-/// Counts invalidations, so that an answer read before one is not stored after it.
-static GENERATION: Variable<Cell<u64>> = Variable::new(Cell::new(0));
 
 /// Whether the cache says that the relation has no policy. Calls no function of PostgreSQL, so
 /// that hooks need no guard around it.
@@ -63,9 +60,10 @@ pub(crate) fn policy(relid: pg_sys::Oid) -> Option<Rc<TablePolicy>> {
     if let Some(known) = POLICIES.with_borrow(|policies| policies.get(&relid).cloned()) {
         return known;
     }
-    let before = GENERATION.get();
+    // An answer that was read before an invalidation is not stored after it.
+    let before = invalidation::count();
     let found = policy_lookup::look_up(relid).map(Rc::new);
-    if GENERATION.get() == before && !citus::may_become_shard(relid) {
+    if invalidation::count() == before && !citus::may_become_shard(relid) {
         POLICIES.with_borrow_mut(|policies| policies.insert(relid, found.clone()));
     }
     found
@@ -90,11 +88,11 @@ pub(crate) fn labelled_table(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     if let Some(known) = known(relid) {
         return known;
     }
-    let before = GENERATION.get();
+    let before = invalidation::count();
     let mut found = Topmost::default();
     let holds = |relid| catalog::class(relid).is_some() && own_label(relid).is_some();
     let labelled_table = topmost(relid, known, &mut found, holds);
-    if GENERATION.get() == before {
+    if invalidation::count() == before {
         found.retain(|&relid, _| !citus::may_become_shard(relid));
         LABELLED_TABLES.with_borrow_mut(|labelled_tables| labelled_tables.extend(found));
     }
@@ -106,9 +104,9 @@ pub(crate) fn own_label(relid: pg_sys::Oid) -> Option<Rc<Policy>> {
     if let Some(known) = LABELS.with_borrow(|labels| labels.get(&relid).cloned()) {
         return known;
     }
-    let before = GENERATION.get();
+    let before = invalidation::count();
     let found = read_labels::label_of(relid).map(Rc::new);
-    if GENERATION.get() == before && !citus::may_become_shard(relid) {
+    if invalidation::count() == before && !citus::may_become_shard(relid) {
         LABELS.with_borrow_mut(|labels| labels.insert(relid, found.clone()));
     }
     found
@@ -123,7 +121,7 @@ pub(crate) fn child_with_ttl(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     if let Some(known) = CHILDREN_WITH_TTL.with_borrow(|children| children.get(&relid).copied()) {
         return known;
     }
-    let before = GENERATION.get();
+    let before = invalidation::count();
     let is_on = |child: &pg_sys::Oid| policy(*child).is_some_and(|p| p.needs_clock());
     // A first child, too, invalidates what is known of the relation.
     let has_children = policy(relid).is_none()
@@ -133,7 +131,7 @@ pub(crate) fn child_with_ttl(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
         .into_iter()
         .flatten();
     let found = children.find(is_on);
-    if GENERATION.get() == before {
+    if invalidation::count() == before {
         CHILDREN_WITH_TTL.with_borrow_mut(|children| children.insert(relid, found));
     }
     found
@@ -146,7 +144,6 @@ pub(crate) fn init() {
 
 /// May be called anywhere: does not allocate, raise or look anything up.
 fn on_invalidation(relid: pg_sys::Oid) {
-    GENERATION.set(GENERATION.get().wrapping_add(1));
     forget(&POLICIES, relid);
     forget(&CHILDREN_WITH_TTL, relid);
     forget(&LABELLED_TABLES, relid);

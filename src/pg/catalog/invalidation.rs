@@ -1,4 +1,4 @@
-//! Invalidation of relations, for all who listen: PostgreSQL has room for ten callbacks in a session, in
+//! Invalidation of relations, and of what plans are made of, for all who listen: PostgreSQL has room for ten callbacks in a session, in
 //! all libraries together, so that this one takes but one place.
 
 use super::rows;
@@ -14,24 +14,21 @@ thread_local! {
     static LISTENERS: RefCell<Vec<Listener>> = const { RefCell::new(Vec::new()) };
 }
 
-/// From now on `listener` hears of each invalidation; called at load.
+/// From now on `listener` hears of each invalidation of relations; called at load.
 pub(crate) fn listen(listener: Listener) {
-    let is_first = LISTENERS.with_borrow_mut(|all| {
-        all.push(listener);
-        all.len() == 1
-    });
-    if is_first {
-        // SAFETY: the callback lives as long as the library.
-        unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(tell), pg_sys::Datum::from(0)) };
-    }
+    LISTENERS.with_borrow_mut(|all| all.push(listener));
 }
 
-/// How often plans that PostgreSQL keeps may have been invalidated: what plancache.c listens to.
-static OF_PLANS: Variable<Cell<u64>> = Variable::new(Cell::new(0));
+/// How often something has been invalidated: relations, and what else plancache.c listens to.
+static COUNT: Variable<Cell<u64>> = Variable::new(Cell::new(0));
 
-/// Counts invalidations of plans; once, at load.
-pub(crate) fn count_plans() {
-    listen(|_| OF_PLANS.set(OF_PLANS.get().wrapping_add(1)));
+/// The count: what was read before it has changed may be outdated.
+pub(crate) fn count() -> u64 {
+    COUNT.get()
+}
+
+/// Registers for invalidations; once, at load.
+pub(crate) fn init() {
     use pg_sys::SysCacheIdentifier::{
         AMOPOPID, FOREIGNDATAWRAPPEROID, FOREIGNSERVEROID, NAMESPACEOID, OPEROID, PROCOID, TYPEOID,
     };
@@ -44,27 +41,24 @@ pub(crate) fn count_plans() {
         PROCOID,
         TYPEOID,
     ];
-    for cache in caches {
-        // SAFETY: the callback lives as long as the library.
-        unsafe {
+    // SAFETY: the callbacks live as long as the library.
+    unsafe {
+        pg_sys::CacheRegisterRelcacheCallback(Some(tell), pg_sys::Datum::from(0));
+        for cache in caches {
             pg_sys::CacheRegisterSyscacheCallback(
                 rows::cache_number(cache),
-                Some(count),
+                Some(note),
                 pg_sys::Datum::from(0),
             );
         }
     }
 }
 
-/// How many there have been.
-pub(crate) fn of_plans() -> u64 {
-    OF_PLANS.get()
-}
-
-unsafe extern "C-unwind" fn count(_arg: pg_sys::Datum, _cache: core::ffi::c_int, _hash: u32) {
-    OF_PLANS.set(OF_PLANS.get().wrapping_add(1));
+unsafe extern "C-unwind" fn note(_arg: pg_sys::Datum, _cache: core::ffi::c_int, _hash: u32) {
+    COUNT.set(COUNT.get().wrapping_add(1));
 }
 
 unsafe extern "C-unwind" fn tell(_arg: pg_sys::Datum, relid: pg_sys::Oid) {
+    COUNT.set(COUNT.get().wrapping_add(1));
     LISTENERS.with_borrow(|all| all.iter().for_each(|listener| listener(relid)));
 }
