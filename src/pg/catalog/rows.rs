@@ -1,5 +1,6 @@
 //! Rows of system catalogs, from the syscache by OID or from a scan; valid only in a callback.
 
+use core::ffi::CStr;
 use core::marker::PhantomData;
 use core::ops::Deref;
 use pgrx::pg_sys;
@@ -109,10 +110,12 @@ pub(crate) const FUNCTION: Cache<pg_sys::FormData_pg_proc> =
 
 /// The value of a key's column.
 #[derive(Clone, Copy)]
-pub(crate) enum KeyDatum {
+pub(crate) enum KeyDatum<'a> {
     Oid(pg_sys::Oid),
     Int2(i16),
     Int8(i64),
+    /// Of type name.
+    Name(&'a CStr),
 }
 
 /// A system catalog, and the index for its scans.
@@ -137,7 +140,7 @@ impl<F> Catalog<F> {
     /// Calls `see` with each row whose columns have these values, until it returns true.
     pub(crate) fn scan(
         &self,
-        keys: &[(i16, KeyDatum)],
+        keys: &[(i16, KeyDatum<'_>)],
         see: &mut dyn FnMut(&CatalogRow<'_, F>) -> bool,
     ) {
         let mut keys: Vec<pg_sys::ScanKeyData> = keys.iter().map(scan_key).collect();
@@ -175,11 +178,12 @@ impl<F> Catalog<F> {
     }
 }
 
-fn scan_key(&(column, value): &(i16, KeyDatum)) -> pg_sys::ScanKeyData {
+fn scan_key(&(column, value): &(i16, KeyDatum<'_>)) -> pg_sys::ScanKeyData {
     let (equal, value) = match value {
         KeyDatum::Oid(oid) => (pg_sys::F_OIDEQ, pg_sys::Datum::from(oid)),
         KeyDatum::Int2(number) => (pg_sys::F_INT2EQ, pg_sys::Datum::from(number)),
         KeyDatum::Int8(number) => (pg_sys::F_INT8EQ, pg_sys::Datum::from(number)),
+        KeyDatum::Name(name) => (pg_sys::F_NAMEEQ, pg_sys::Datum::from(name.as_ptr())),
     };
     let mut key = pg_sys::ScanKeyData::default();
     let strategy = pg_sys::BTEqualStrategyNumber as u16;
