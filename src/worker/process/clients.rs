@@ -10,7 +10,7 @@ use crate::worker::queue::fairness::{Applicant, Backlog};
 use crate::worker::queue::schedule::Writes;
 use crate::worker::shared::claims::{self, Client, Waiting};
 use crate::worker::shared::log;
-use crate::worker::shared::processes::{self, Process};
+use crate::worker::shared::processes::{self, Kind, Process};
 use pgrx::pg_sys;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -51,8 +51,7 @@ pub(in crate::worker) struct Clients(HashMap<Client, ClientState>);
 
 impl Clients {
     pub(in crate::worker) fn workers(client: Client) -> impl Iterator<Item = &'static Process> {
-        processes::workers_in(client.database)
-            .filter(move |worker| worker.owner.load(Ordering::Relaxed) == client.owner)
+        processes::of(Kind::Worker).filter(move |worker| worker.client() == client)
     }
 
     /// The clients that need a worker now, after these writes, the first to be served first, and when the next one will.

@@ -77,8 +77,7 @@ impl Starter {
             }
             let task = Task {
                 kind: Kind::Scheduler,
-                database,
-                owner: 0,
+                client: Client { database, owner: 0 },
                 table: 0,
                 way: Ownership::Connected,
             };
@@ -152,8 +151,7 @@ impl Starter {
         };
         let task = Task {
             kind: Kind::Worker,
-            database: client.database,
-            owner: client.owner,
+            client,
             table: 0,
             way,
         };
@@ -182,8 +180,7 @@ impl Starter {
             };
             let task = Task {
                 kind: Kind::Builder,
-                database: client.database,
-                owner: client.owner,
+                client,
                 table,
                 way,
             };
@@ -214,10 +211,7 @@ impl Starter {
                 process.free();
             }
             let connected = process.connected.load(Ordering::Relaxed);
-            let client = Client {
-                database: started.task.database,
-                owner: started.task.owner,
-            };
+            let client = started.task.client;
             match started.task.kind {
                 Kind::Scheduler => {}
                 Kind::Worker => clients.has_ended(client, connected, background::monotonic()),

@@ -137,14 +137,7 @@ pub(in crate::worker) fn forget_tried(table: TableKey, pass_began: i64) {
             state.crowded_at = 0;
         }
     });
-    with_blocked(|rows| {
-        for row in rows
-            .iter_mut()
-            .filter(|row| row.table == table && row.until <= pass_began)
-        {
-            row.table.database = 0;
-        }
-    });
+    forget_where(|row| row.table == table && row.until <= pass_began);
 }
 
 /// All rows of a table that are set aside, whether they are to be tried now or later.
@@ -158,13 +151,7 @@ pub(in crate::worker) fn rows_of(table: TableKey) -> Vec<(u32, u16)> {
 
 /// Forgets these rows of a table, which are gone or live.
 pub(in crate::worker) fn forget(table: TableKey, gone: &[(u32, u16)]) {
-    with_blocked(|rows| {
-        for row in rows.iter_mut().filter(|row| row.table == table) {
-            if gone.contains(&(row.block, row.offset)) {
-                row.table.database = 0;
-            }
-        }
-    });
+    forget_where(|row| row.table == table && gone.contains(&(row.block, row.offset)));
 }
 
 /// Forgets all rows of a table: under another policy they are tried again.
@@ -172,8 +159,12 @@ pub(in crate::worker) fn forget_all(table: TableKey) {
     state::with_table(table, |state| {
         (state.referred, state.count_again_at) = (0, 0);
     });
+    forget_where(|row| row.table == table);
+}
+
+fn forget_where(is_over: impl Fn(&BlockedRow) -> bool) {
     with_blocked(|rows| {
-        for row in rows.iter_mut().filter(|row| row.table == table) {
+        for row in rows.iter_mut().filter(|row| is_over(row)) {
             row.table.database = 0;
         }
     });

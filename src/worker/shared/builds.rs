@@ -79,12 +79,12 @@ pub(in crate::worker) fn want(database: u32, tables: &[(u32, u32)]) {
     }
 }
 
-/// The builder at a table.
-fn at(database: u32, table: u32) -> Option<&'static Process> {
-    processes::of(Kind::Builder).find(|builder| {
-        builder.database.load(Ordering::Relaxed) == database
-            && builder.table.load(Ordering::Relaxed) == table
-    })
+/// The table that a builder is at.
+fn table_of(builder: &Process) -> TableKey {
+    TableKey {
+        database: builder.client().database,
+        relid: builder.table.load(Ordering::Relaxed),
+    }
 }
 
 /// The tables that a builder may be started for now, one of each owner in a database at most, and when
@@ -107,12 +107,7 @@ pub(in crate::worker) fn due(now: i64) -> (i64, Vec<(Client, u32)>) {
             }
         }
     }
-    let is_served = |client: Client| {
-        processes::of(Kind::Builder).any(|it| {
-            it.owner.load(Ordering::Relaxed) == client.owner
-                && it.database.load(Ordering::Relaxed) == client.database
-        })
-    };
+    let is_served = |client| processes::of(Kind::Builder).any(|it| it.client() == client);
     let mut due: Vec<&Build> = due
         .into_values()
         .filter(|it| !is_served(it.client()))
@@ -126,7 +121,7 @@ pub(in crate::worker) fn due(now: i64) -> (i64, Vec<(Client, u32)>) {
 
 fn key_of(task: Task) -> TableKey {
     TableKey {
-        database: task.database,
+        database: task.client.database,
         relid: task.table,
     }
 }
@@ -149,12 +144,8 @@ pub(in crate::worker) fn ask_for_room(now: i64) {
     let Some(longest) = processes::of(Kind::Builder).min_by_key(started_at) else {
         return;
     };
-    let key = TableKey {
-        database: longest.database.load(Ordering::Relaxed),
-        relid: longest.table.load(Ordering::Relaxed),
-    };
     let mut attempts = 0;
-    with(key, |build| attempts = build.attempts);
+    with(table_of(longest), |build| attempts = build.attempts);
     if now - started_at(&longest) > build_plan::patience(attempts) {
         background::terminate(longest.pid.load(Ordering::Acquire));
     }
@@ -215,7 +206,9 @@ pub(in crate::worker) fn is_wanted(key: TableKey) -> bool {
 }
 
 pub(in crate::worker) fn pid_at(key: TableKey) -> Option<i32> {
-    at(key.database, key.relid).map(|builder| builder.pid.load(Ordering::Acquire))
+    let mut builders = processes::of(Kind::Builder);
+    let builder = builders.find(|builder| table_of(builder) == key)?;
+    Some(builder.pid.load(Ordering::Acquire))
 }
 
 pub(in crate::worker) fn standing(key: TableKey) -> BuildState {

@@ -2,6 +2,7 @@
 //! database and owner, and what each is at. The launcher alone gives places away, and starts the
 //! process for each.
 
+use super::claims::Client;
 use super::worker_report::Report;
 use crate::pg::server::background;
 use crate::pg::session;
@@ -61,9 +62,8 @@ impl Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::worker) struct Task {
     pub(in crate::worker) kind: Kind,
-    pub(in crate::worker) database: u32,
-    /// 0 for a scheduler.
-    pub(in crate::worker) owner: u32,
+    /// The owner is 0 for a scheduler.
+    pub(in crate::worker) client: Client,
     /// The table of a builder; otherwise 0.
     pub(in crate::worker) table: u32,
     pub(in crate::worker) way: Ownership,
@@ -116,6 +116,14 @@ impl Process {
         self.pid.load(Ordering::Acquire) != 0 && self.kind.load(Ordering::Relaxed) == kind as u8
     }
 
+    /// For whom it is.
+    pub(in crate::worker) fn client(&self) -> Client {
+        Client {
+            database: self.database.load(Ordering::Relaxed),
+            owner: self.owner.load(Ordering::Relaxed),
+        }
+    }
+
     /// How the process belongs to its owner.
     pub(in crate::worker) fn way(&self) -> Ownership {
         match self.renounced.load(Ordering::Relaxed) {
@@ -128,8 +136,8 @@ impl Process {
     pub(in crate::worker) fn allot(&self, task: Task, now: i64) {
         self.clear_turn();
         self.kind.store(task.kind as u8, Ordering::Relaxed);
-        self.database.store(task.database, Ordering::Relaxed);
-        self.owner.store(task.owner, Ordering::Relaxed);
+        self.database.store(task.client.database, Ordering::Relaxed);
+        self.owner.store(task.client.owner, Ordering::Relaxed);
         self.table.store(task.table, Ordering::Relaxed);
         let renounced = task.way == Ownership::Renounced;
         self.renounced.store(renounced, Ordering::Relaxed);
