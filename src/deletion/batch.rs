@@ -4,7 +4,7 @@ use super::archiving::Locks;
 use super::cascade_size::Cascade;
 use super::deleter::Deleter;
 use super::job::{DeletionWay, Job};
-use super::receiver::{FoundRow, Tally};
+use super::receiver::{self, FoundRow, Tally};
 use super::{by_sql, message, notice, underway, worker_transaction};
 use crate::error::Error;
 use crate::pg::catalog::replication::Origin;
@@ -199,7 +199,7 @@ fn enter(job: &Job) -> Result<(), Error> {
 
 /// Deletes rows while the query finds them.
 fn delete_directly(batch: &Batch<'_>, tally: &mut Tally) -> BatchResult {
-    session::index_only(|| batch.deleter.rows(batch.query, None, tally));
+    session::index_only(|| receiver::delete_selected(batch.deleter, batch.query, None, tally));
     BatchResult {
         touched: tally.deleted,
         ..BatchResult::default()
@@ -210,7 +210,9 @@ fn delete_directly(batch: &Batch<'_>, tally: &mut Tally) -> BatchResult {
 fn queue_triggers(batch: &Batch<'_>, tally: &mut Tally) -> BatchResult {
     let triggers = Firing::begin_statement(batch.deleter.table.table(), |_| false);
     // The settings are for this query, not for those of the triggers.
-    session::index_only(|| batch.deleter.rows(batch.query, Some(triggers), tally));
+    session::index_only(|| {
+        receiver::delete_selected(batch.deleter, batch.query, Some(triggers), tally);
+    });
     // From here on a failure does not tell which row it is.
     let counted = std::mem::take(tally);
     let Some(row) = counted.last_deleted else {
@@ -244,7 +246,8 @@ pub(super) fn delete_expired(deleter: &Deleter<'_>) -> u64 {
         let rows = match deleter.way() {
             DeletionWay::Direct => {
                 let mut tally = Tally::default();
-                deleter.rows(&job.remaining(&job.past()), None, &mut tally);
+                let query = job.remaining(&job.past());
+                receiver::delete_selected(deleter, &query, None, &mut tally);
                 if tally.first.is_some() {
                     message::end(&job.name, tally.deleted);
                 }

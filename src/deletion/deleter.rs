@@ -2,10 +2,7 @@
 
 use super::archiving::{ArchiveTable, Locks};
 use super::job::{DeletionWay, Job};
-use super::message;
-use super::receiver::{self, ReceiverOptions, Tally};
 use crate::error::Error;
-use crate::pg::exec::firing::Firing;
 use crate::pg::exec::query::{self, Parameter, Sql};
 use crate::pg::exec::relation::OpenRelation;
 use crate::pg::session::gate::GateVisit;
@@ -17,7 +14,7 @@ pub(super) struct Deleter<'a> {
     pub(super) job: &'a Job,
     pub(super) table: OpenRelation,
     archive: Option<ArchiveTable>,
-    locks: Locks,
+    pub(super) locks: Locks,
 }
 
 impl<'a> Deleter<'a> {
@@ -43,20 +40,6 @@ impl<'a> Deleter<'a> {
         } else {
             DeletionWay::Sql
         }
-    }
-
-    /// Deletes what the query finds, row by row; the triggers of each are queued in `triggers`.
-    pub(super) fn rows(&self, query: &str, triggers: Option<Firing<'_>>, tally: &mut Tally) {
-        let begin = message::for_begin(&self.job.name);
-        let manner = ReceiverOptions {
-            wait: self.locks == Locks::Wait,
-            begin: begin.as_deref(),
-            triggers,
-            named: &self.job.named,
-        };
-        planned_statement::with_expired_rows_of(self.job.relid, || {
-            receiver::delete_selected(self.visit, &self.table, query, manner, tally);
-        });
     }
 
     /// Deletes the expired rows that meet the condition, into the archive if there is one, by a statement; returns

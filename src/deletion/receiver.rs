@@ -4,6 +4,8 @@
 //! They are unguarded, with nothing to drop, so that an error passes them unharmed
 //! (`docs/decisions/0004-unguarded-trampolines.md`).
 
+use super::archiving::Locks;
+use super::deleter::Deleter;
 use super::job::Job;
 use super::message;
 use crate::pg::exec::firing::Firing;
@@ -12,8 +14,7 @@ use crate::pg::exec::relation::OpenRelation;
 use crate::pg::exec::wal;
 use crate::pg::session::gate::GateVisit;
 use crate::visibility::planned_statement;
-use pgrx::pg_sys::{self, TM_Result};
-use std::ffi::CStr;
+use pgrx::pg_sys::TM_Result;
 
 /// A row's TID, and its key: the value by which its index is ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,50 +46,39 @@ pub(crate) struct Tally {
     pub(crate) last_deleted: Option<FoundRow>,
 }
 
-/// How [`delete_selected`] deletes.
-#[derive(Clone, Copy)]
-pub(crate) struct ReceiverOptions<'a> {
-    /// Wait for locked rows, or skip them.
-    pub(crate) wait: bool,
-    /// Written to the WAL before the first deletion.
-    pub(crate) begin: Option<&'a CStr>,
-    /// Where the triggers of each row are queued.
-    pub(crate) triggers: Option<Firing<'a>>,
-    /// The tables that the query may name.
-    pub(crate) named: &'a [pg_sys::Oid],
-}
-
-/// Runs a query over the relation ([`Sql::over`]) that selects `ctid` and a timestamptz key, and deletes
-/// each row as it comes, by the table access method. No trigger fires meanwhile. A row changed
-/// since the query's snapshot is left alone in any case.
+/// Runs a query over the deleter's table ([`Sql::over`]) that selects `ctid` and a timestamptz key, and deletes
+/// each row as it comes, by the table access method; its triggers are queued in `triggers`, and none fires meanwhile. A
+/// row changed since the query's snapshot is left alone in any case.
 ///
-/// The caller holds a lock on the relation that allows deleting, and has made sure that DELETE
+/// The caller holds a lock on the table that allows deleting, and has made sure that DELETE
 /// has no side effects but the queued triggers. After an error, `tally.last` is the row that it
 /// happened at.
-pub(crate) fn delete_selected(
-    visit: &GateVisit,
-    relation: &OpenRelation,
+pub(super) fn delete_selected(
+    deleter: &Deleter<'_>,
     query: &str,
-    manner: ReceiverOptions<'_>,
+    triggers: Option<Firing<'_>>,
     tally: &mut Tally,
 ) {
-    let table = relation.table();
+    let (job, table) = (deleter.job, deleter.table.table());
+    let wait = deleter.locks == Locks::Wait;
+    // Written to the WAL before the first deletion.
+    let begin = message::for_begin(&job.name);
     let receive = |sent: SentRow<'_>| {
         let row = found(sent);
         tally.found += 1;
         if tally.first.is_none() {
             tally.first = Some(row);
-            if let Some(begin) = manner.begin {
+            if let Some(begin) = begin.as_deref() {
                 wal::write_message(message::PREFIX, begin);
             }
         }
         tally.last = Some(row);
         let tid = sent.tid(1);
-        match table.delete_at(tid, None, manner.wait) {
+        match table.delete_at(tid, None, wait) {
             Some(TM_Result::TM_Ok) => {
                 tally.deleted += 1;
                 tally.last_deleted = Some(row);
-                if let Some(triggers) = manner.triggers {
+                if let Some(triggers) = triggers {
                     triggers.queue(tid);
                 }
             }
@@ -103,15 +93,11 @@ pub(crate) fn delete_selected(
         }
         true
     };
-    // SAFETY: nothing to drop; the query selects these columns.
-    unsafe {
-        query::send(
-            visit,
-            Sql::over(relation.oid(), query).among(manner.named),
-            &[],
-            receive,
-        )
-    };
+    let query = Sql::over(job.relid, query).among(&job.named);
+    planned_statement::with_expired_rows_of(job.relid, || {
+        // SAFETY: nothing to drop in the closure; the query selects these columns.
+        unsafe { query::send(deleter.visit, query, &[], receive) }
+    });
 }
 
 /// Runs such a query and collects what it selects, at most `limit` rows.
