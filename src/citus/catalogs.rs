@@ -181,7 +181,6 @@ impl Catalogs {
     }
 }
 
-/// Whether the relation is a shell.
 pub(crate) fn is_shell(relid: pg_sys::Oid) -> bool {
     is_shell_of_kind(relid, |_| true)
 }

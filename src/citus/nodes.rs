@@ -25,7 +25,6 @@ pub(crate) struct NodeAnswer {
 }
 
 impl NodeAnswer {
-    /// The node's name.
     pub(crate) fn name(&self) -> String {
         let named = |(host, port): &(String, i32)| format!("{host}:{port}");
         self.node.as_ref().map_or(String::new(), named)

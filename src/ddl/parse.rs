@@ -103,7 +103,6 @@ pub(super) fn kind(node: Node<'_>) -> Option<(StatementKind, Option<RelationName
     Some((kind, name.map(RelationName::Range)))
 }
 
-/// A command of ALTER TABLE.
 pub(super) fn command(command: Node<'_, AlterTableCmd>) -> AlterCommand {
     let name = || text(command.text(|command| &command.name));
     let definition = command.node(|command| &command.def);

@@ -57,7 +57,6 @@ impl ArchiveTable {
         chosen(relid, policy.labelled_table, &archive).map(Some)
     }
 
-    /// The archive.
     pub(crate) fn oid(&self) -> pg_sys::Oid {
         self.oid
     }

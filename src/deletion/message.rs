@@ -9,7 +9,6 @@ use std::ffi::{CStr, CString};
 /// The prefix by which a consumer tells the extension's messages.
 pub(super) const PREFIX: &CStr = c"ttl";
 
-/// Whether deletions are marked.
 pub(crate) fn is_wanted() -> bool {
     settings::logical_messages() && wal::is_logical()
 }

@@ -25,7 +25,6 @@ pub(super) struct Deletion {
     runs_code: bool,
 }
 
-/// The outcome.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum RemovalOutcome {
     /// The row is gone.

@@ -90,13 +90,11 @@ impl IndexKey {
     }
 }
 
-/// The name of an index.
 pub(super) fn index_name(text: &str) -> Result<String, String> {
     let name = string(text).ok().filter(|name| is_name(name));
     name.ok_or_else(|| must_be(NAME, text))
 }
 
-/// True or false.
 pub(super) fn boolean(text: &str) -> Result<bool, String> {
     serde_json::from_str(text).map_err(|_| must_be("true or false", text))
 }

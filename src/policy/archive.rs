@@ -45,7 +45,6 @@ impl Policy {
         self.local.upgraded = None;
     }
 
-    /// Ends archiving.
     pub(crate) fn end_archive(&mut self) {
         self.archive_to = None;
         self.local.archive = None;

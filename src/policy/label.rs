@@ -108,7 +108,6 @@ impl IndexMethod {
         }
     }
 
-    /// Its name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -174,7 +173,6 @@ impl Policy {
             .hint("To turn TTL off, use ttl.disable(); to keep single rows for ever, set their override to -1."))
     }
 
-    /// Reads a label.
     pub(crate) fn parse(label: &str) -> Result<Self> {
         if label.len() > MAX_LABEL_BYTES {
             return Err(too_large(label.len()));
@@ -255,7 +253,6 @@ impl Policy {
         self.ts_column.is_none() && self.rules.is_empty()
     }
 
-    /// The TTL index of that name.
     pub(crate) fn rule(&self, index: &str) -> Option<&IndexRule> {
         self.rules.iter().find(|rule| rule.index == index)
     }

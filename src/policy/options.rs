@@ -97,7 +97,6 @@ pub(crate) const OPTIONS: &[TableOption] = &[
     },
 ];
 
-/// The option of that name.
 pub(crate) fn option(name: &str) -> Option<&'static TableOption> {
     OPTIONS.iter().find(|option| option.name == name)
 }

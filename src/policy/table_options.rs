@@ -124,7 +124,6 @@ impl TableOptions {
         self.get(name).map(|value| value.unwrap_or(default))
     }
 
-    /// A boolean option.
     pub(crate) fn flag(&self, name: &str, default: bool) -> Result<Option<bool>> {
         match self.get(name) {
             None => Ok(None),

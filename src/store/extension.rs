@@ -35,7 +35,6 @@ pub(crate) struct Functions {
     pub(crate) locked_here: pg_sys::Oid,
 }
 
-/// The extension's name.
 pub(crate) const NAME: &CStr = c"ttl_ext";
 
 /// The extension's entry in pg_extension, if it is in this database.

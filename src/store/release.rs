@@ -2,7 +2,6 @@
 
 use std::cmp::Ordering;
 
-/// The library's version.
 pub(crate) const LIBRARY: &str = env!("CARGO_PKG_VERSION");
 
 /// How objects of this version stand to the library; `None` if it is no version.

@@ -17,7 +17,6 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::CStr;
 
-/// The label provider's name.
 pub(crate) const PROVIDER: &CStr = c"ttl";
 
 /// Whether the statement is about a label of this provider.

@@ -22,7 +22,6 @@ pub(crate) unsafe fn oids(list: *mut pg_sys::List) -> impl Iterator<Item = pg_sy
     (0..len(list)).map(move |i| unsafe { (*(*list).elements.add(i)).oid_value })
 }
 
-/// The number of cells.
 pub(crate) fn len(list: *mut pg_sys::List) -> usize {
     // SAFETY: NIL is a null pointer; anything else is a List header.
     unsafe { list.as_ref() }.map_or(0, |l| usize::try_from(l.length).unwrap_or(0))

@@ -49,13 +49,11 @@ impl Error {
         unreachable!("an ERROR does not return")
     }
 
-    /// Sends it as a WARNING.
     #[track_caller]
     pub(crate) fn warn(self) {
         self.report(PgLogLevel::WARNING);
     }
 
-    /// Sends it as a NOTICE.
     #[track_caller]
     pub(crate) fn notice(self) {
         self.report(PgLogLevel::NOTICE);

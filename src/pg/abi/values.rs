@@ -8,11 +8,9 @@ use pgrx::nullable::Nullable;
 use pgrx::pg_sys;
 use pgrx::pgrx_sql_entity_graph::impl_sql_translatable;
 
-/// A value of type text.
 #[derive(Debug, Clone)]
 pub(crate) struct Text(pub(crate) String);
 
-/// A value of type jsonb.
 #[derive(Debug, Clone)]
 pub(crate) struct Json(pub(crate) serde_json::Value);
 

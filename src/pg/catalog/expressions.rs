@@ -74,7 +74,6 @@ pub(crate) fn null(type_oid: pg_sys::Oid) -> *mut Expr {
     unsafe { pg_sys::makeNullConst(type_oid, -1, pg_sys::InvalidOid).cast() }
 }
 
-/// A text constant.
 pub(crate) fn text(value: &str) -> *mut Expr {
     let value = encoding::shown(value);
     // SAFETY: allocates in the current memory context.
@@ -93,7 +92,6 @@ pub(crate) fn table(relid: pg_sys::Oid) -> *mut Expr {
     unsafe { pg_sys::makeConst(pg_sys::OIDOID, -1, none, size, datum, false, true).cast() }
 }
 
-/// A function call.
 pub(crate) fn call(function: pg_sys::Oid, result: pg_sys::Oid, args: &[*mut Expr]) -> *mut Expr {
     let (none, explicit) = (
         pg_sys::InvalidOid,
@@ -216,7 +214,6 @@ pub(crate) fn never() -> *mut Expr {
     unsafe { pg_sys::makeBoolConst(false, false).cast() }
 }
 
-/// `arg IS NOT TRUE`.
 pub(crate) fn is_not_true(arg: *mut Expr) -> *mut Expr {
     // SAFETY: BooleanTest is valid when zeroed apart from what is set.
     unsafe {
@@ -228,13 +225,11 @@ pub(crate) fn is_not_true(arg: *mut Expr) -> *mut Expr {
     }
 }
 
-/// `a OR b`.
 pub(crate) fn or(a: *mut Expr, b: *mut Expr) -> *mut Expr {
     // SAFETY: the callers pass boolean expressions.
     unsafe { pg_sys::makeBoolExpr(pg_sys::BoolExprType::OR_EXPR, lists::of(&[a, b]), -1) }
 }
 
-/// `column IS NULL`.
 pub(crate) fn is_null(arg: *mut Expr) -> *mut Expr {
     // SAFETY: NullTest is valid when zeroed apart from what is set.
     unsafe {

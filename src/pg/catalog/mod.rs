@@ -124,7 +124,6 @@ pub(crate) fn is_table(relid: pg_sys::Oid) -> bool {
     class(relid).is_some_and(|class| class.is_table())
 }
 
-/// The relation's owner.
 pub(crate) fn owner(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     class(relid).map(|class| class.owner)
 }

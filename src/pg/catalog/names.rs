@@ -67,7 +67,6 @@ fn split(text: &str) -> Option<Vec<String>> {
     }
 }
 
-/// The schema of that name.
 pub(crate) fn schema(name: &CStr) -> Option<Oid> {
     // SAFETY: a syscache look-up within a transaction.
     valid(unsafe { pg_sys::get_namespace_oid(name.as_ptr(), true) })
@@ -85,7 +84,6 @@ pub(crate) fn of_operator(operator: Oid) -> String {
     unsafe { encoding::from_nullable(pg_sys::get_opname(operator)) }.unwrap_or_default()
 }
 
-/// The extension of that name.
 pub(crate) fn extension(name: &CStr) -> Option<Oid> {
     // SAFETY: a catalog look-up within a transaction.
     valid(unsafe { pg_sys::get_extension_oid(name.as_ptr(), true) })

@@ -105,7 +105,6 @@ fn can_login(role: pg_sys::Oid) -> bool {
     ROLE.get(role, |row| row.rolcanlogin).unwrap_or(false)
 }
 
-/// Whether the role exists.
 pub(crate) fn exists(role: pg_sys::Oid) -> bool {
     ROLE.get(role, |_| ()).is_some()
 }
@@ -155,7 +154,6 @@ pub(crate) fn name(role: pg_sys::Oid) -> String {
     }
 }
 
-/// The current user.
 pub(crate) fn current_user() -> pg_sys::Oid {
     // SAFETY: reads a variable that only this process writes.
     unsafe { pg_sys::GetUserId() }

@@ -106,7 +106,6 @@ impl StoredTree {
         (column.varattno > 0).then_some((call.funcid, column.varattno))
     }
 
-    /// Whether the trees are equal.
     pub(crate) fn is(&self, tree: Node<'_>) -> bool {
         // SAFETY: equal() only reads both trees, which are valid.
         unsafe { pg_sys::equal(self.read().cast(), tree.as_ptr().cast()) }

@@ -52,7 +52,6 @@ pub(crate) unsafe fn returned(function: Oid, column: i16) -> Option<Datum> {
     Record(row, PhantomData).with(|columns| columns.value(column))
 }
 
-/// The columns of a row.
 pub(crate) struct Columns<'a> {
     slot: *mut pg_sys::TupleTableSlot,
     type_oid: Oid,

@@ -77,7 +77,6 @@ impl<'a> ExecutorQuery<'a> {
     }
 }
 
-/// A statement's plan.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct StatementPlan<'a>(&'a PlannedStmt);

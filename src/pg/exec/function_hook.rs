@@ -18,7 +18,6 @@ use std::cell::RefCell;
 pub(crate) struct HookedCall<'a>(FunctionCallInfo, PhantomData<&'a ()>);
 
 impl HookedCall<'_> {
-    /// The function.
     pub(crate) fn function(self) -> Oid {
         // SAFETY: PostgreSQL fills `flinfo` before the hook is called.
         unsafe { (*(*self.0).flinfo).fn_oid }

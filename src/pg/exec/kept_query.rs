@@ -23,7 +23,6 @@ const MOST: usize = pg_sys::INDEX_MAX_KEYS as usize;
 /// More are not kept beyond a transaction.
 const MANY: usize = 1000;
 
-/// A kept query.
 #[derive(Clone, Copy)]
 pub(crate) struct KeptQuery {
     plan: pg_sys::SPIPlanPtr,

@@ -326,7 +326,6 @@ unsafe fn parameter_list(parameters: &[Parameter]) -> pg_sys::ParamListInfo {
 pub(crate) struct SentRow<'a>(*mut pg_sys::TupleTableSlot, PhantomData<&'a ()>);
 
 impl SentRow<'_> {
-    /// The value of a column.
     #[inline]
     pub(crate) fn value(self, column: i16) -> Option<Datum> {
         // SAFETY: the slot is there, and has this column.

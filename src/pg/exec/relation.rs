@@ -13,7 +13,6 @@ impl OpenRelation {
         Self(unsafe { pg_sys::table_open(relid, pg_sys::NoLock.cast_signed()) })
     }
 
-    /// Its OID.
     pub(crate) fn oid(&self) -> pg_sys::Oid {
         // SAFETY: the relation is open until the value is dropped.
         unsafe { (*self.0).rd_id }

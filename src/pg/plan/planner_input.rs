@@ -43,7 +43,6 @@ impl<T: Copy> Ref<'_, T> {
 /// A query after rewriting, or a subquery of it.
 pub(crate) type QueryTree<'a> = Ref<'a, pg_sys::Query>;
 
-/// An action of a MERGE.
 type MergeAction<'a> = Ref<'a, pg_sys::MergeAction>;
 
 impl<'a> QueryTree<'a> {
@@ -87,13 +86,11 @@ impl<'a> QueryTree<'a> {
         }
     }
 
-    /// The actions of a MERGE.
     pub(crate) fn merge_actions(self) -> impl Iterator<Item = MergeAction<'a>> {
         // SAFETY: the parser puts MergeActions, none of them null, into this list.
         unsafe { lists::iter(self.read().mergeActionList).map(|action| Ref::new(action)) }
     }
 
-    /// Its target list.
     pub(crate) fn assignments(self) -> Assignments<'a> {
         // SAFETY: the address of a list in a node that exists for `'a`.
         Assignments(unsafe { &raw mut (*self.as_ptr()).targetList }, PhantomData)
@@ -155,7 +152,6 @@ impl<'a> QueryTree<'a> {
 }
 
 impl<'a> MergeAction<'a> {
-    /// Its target list.
     pub(crate) fn assignments(self) -> Assignments<'a> {
         // SAFETY: the address of a list in a node that exists for `'a`.
         Assignments(unsafe { &raw mut (*self.as_ptr()).targetList }, PhantomData)

@@ -20,7 +20,6 @@ impl Argument for Request<'_> {
 }
 
 impl<'a> Request<'a> {
-    /// The request node.
     pub(crate) fn as_ptr(&self) -> *mut Node {
         self.0
     }

@@ -11,7 +11,6 @@ pub(crate) struct Registration<'a> {
     pub(crate) name: &'a str,
     /// The exported function to run.
     pub(crate) function: &'a str,
-    /// The function's argument.
     pub(crate) argument: i32,
     /// Seconds until the postmaster restarts it after a crash.
     pub(crate) restart: Option<i32>,
@@ -240,7 +239,6 @@ pub(crate) fn max_processes() -> i32 {
     unsafe { pg_sys::max_worker_processes }
 }
 
-/// This process's PID.
 pub(crate) fn my_pid() -> i32 {
     // SAFETY: reads a variable that only this process writes.
     unsafe { pg_sys::MyProcPid }

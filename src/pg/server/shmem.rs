@@ -164,13 +164,11 @@ impl<C: Contents> Locked<C> {
         Self(PhantomData)
     }
 
-    /// The entry with this key.
     pub(crate) fn find(&self, key: &C::Key) -> Option<&C::Entry> {
         // SAFETY: under the lock; the reference ends before it.
         unsafe { search::<C>(key, pg_sys::HASHACTION::HASH_FIND).0.as_ref() }
     }
 
-    /// Calls `visit` with every entry.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(&C::Entry)) {
         // SAFETY: `self` is proof that the lock is held, so no process changes an entry.
         unsafe { scan::<C>(|entry| visit(&*entry)) }
@@ -178,7 +176,6 @@ impl<C: Contents> Locked<C> {
 }
 
 impl<C: Contents> Exclusive<C> {
-    /// As [`Locked::find`].
     pub(crate) fn find_mut(&mut self, key: &C::Key) -> Option<&mut C::Entry> {
         // SAFETY: under the exclusive lock; the reference ends before it.
         unsafe { search::<C>(key, pg_sys::HASHACTION::HASH_FIND).0.as_mut() }
@@ -202,7 +199,6 @@ impl<C: Contents> Exclusive<C> {
         unsafe { search::<C>(key, pg_sys::HASHACTION::HASH_REMOVE) };
     }
 
-    /// Calls `visit` with every entry.
     pub(crate) fn for_each_mut(&mut self, mut visit: impl FnMut(&mut C::Entry)) {
         // SAFETY: `self` is proof that the exclusive lock is held, so no other process reads an entry.
         unsafe { scan::<C>(|entry| visit(&mut *entry)) }

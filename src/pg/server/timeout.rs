@@ -125,7 +125,6 @@ fn tell_deadline(deadline: i64) {
     }
 }
 
-/// What a turn has taken.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TimeSpent {
     /// In total, without pauses.
@@ -174,7 +173,6 @@ impl TimedTurn {
         }
     }
 
-    /// Ends the turn.
     pub(crate) fn end() -> TimeSpent {
         let alarm = ALARM.load(Ordering::Relaxed);
         if alarm != NOT_REGISTERED {

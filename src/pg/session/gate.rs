@@ -28,7 +28,6 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// The current one.
     pub(crate) fn current() -> Self {
         let (mut user, mut context) = (pg_sys::InvalidOid, 0);
         // SAFETY: reads variables that only this process writes.
@@ -36,7 +35,6 @@ impl Identity {
         Self { user, context }
     }
 
-    /// Makes it current again.
     pub(crate) fn restore(self) {
         // SAFETY: sets variables; the values were current before, or were made of such below.
         unsafe { pg_sys::SetUserIdAndSecContext(self.user, self.context) }

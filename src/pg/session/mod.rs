@@ -31,7 +31,6 @@ pub(crate) fn force(name: &str, value: &str) {
     }
 }
 
-/// Whether libraries are being preloaded.
 pub(crate) fn is_preloading() -> bool {
     // SAFETY: reads a variable that is set before libraries are loaded.
     unsafe { pg_sys::process_shared_preload_libraries_in_progress }

@@ -53,13 +53,11 @@ impl<T> Scoped<T> {
         })
     }
 
-    /// Whether nothing runs.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.with_borrow(Vec::is_empty)
     }
 
-    /// Changes the innermost one.
     pub(crate) fn change<R>(&self, work: impl FnOnce(&mut T) -> R) -> Option<R> {
         self.entries
             .with_borrow_mut(|entries| entries.last_mut().map(|(value, _)| work(value)))

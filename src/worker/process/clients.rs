@@ -29,7 +29,6 @@ const FAILURES: u32 = 2;
 /// What is known of a client is forgotten after this time without news.
 const FORGOTTEN: i64 = 600_000_000;
 
-/// What is known of a client.
 #[derive(Debug, Clone, Copy, Default)]
 struct ClientState {
     /// When a worker was last started.

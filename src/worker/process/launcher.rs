@@ -43,7 +43,6 @@ pub(in crate::worker) fn register() {
     .register_static();
 }
 
-/// The entry point of the launcher.
 #[pg_guard]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn ttl_ext_launcher_main(_argument: pg_sys::Datum) {

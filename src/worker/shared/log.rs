@@ -13,7 +13,6 @@ thread_local! {
     static SAID: RefCell<HashSet<String>> = RefCell::new(HashSet::new());
 }
 
-/// A problem.
 pub(in crate::worker) fn warning(message: &str, hint: &str) {
     ErrorReport::new(
         PgSqlErrorCode::ERRCODE_WARNING,

@@ -148,7 +148,6 @@ pub(super) fn control() -> &'static SharedMemory {
     shmem::control::<Contents>()
 }
 
-/// The database's slot.
 pub(super) fn database(oid: u32) -> Option<&'static Database> {
     databases().find(|&(it, _)| it == oid).map(|(_, slot)| slot)
 }

@@ -35,7 +35,6 @@ fn places(owner: u32) -> impl Iterator<Item = usize> {
     (first..first + PLACES).map(|place| place % OWNERS)
 }
 
-/// The standing of an owner.
 pub(in crate::worker) fn standing(lock: &SharedLock, owner: u32, now: i64) -> Standing {
     let accounts = shared::control().owners.get(lock);
     let account = places(owner)

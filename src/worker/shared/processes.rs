@@ -116,7 +116,6 @@ impl Process {
         self.pid.load(Ordering::Acquire) != 0 && self.kind.load(Ordering::Relaxed) == kind as u8
     }
 
-    /// For whom it is.
     pub(in crate::worker) fn client(&self) -> Client {
         Client {
             database: self.database.load(Ordering::Relaxed),
@@ -181,7 +180,6 @@ pub(in crate::worker) fn of(kind: Kind) -> impl Iterator<Item = &'static Process
     all().filter(move |process| process.is(kind))
 }
 
-/// The processes in a database.
 pub(in crate::worker) fn in_database(database: u32) -> impl Iterator<Item = &'static Process> {
     all().filter(move |process| {
         process.pid.load(Ordering::Acquire) != 0
@@ -201,7 +199,6 @@ pub(in crate::worker) fn running(kind: Kind) -> usize {
 /// This process's place, plus one; 0 = it has none.
 static OWN: AtomicUsize = AtomicUsize::new(0);
 
-/// This process's place.
 pub(in crate::worker) fn own() -> Option<&'static Process> {
     let place = OWN.load(Ordering::Relaxed).checked_sub(1)?;
     shared::control().processes.get(place)

@@ -16,7 +16,6 @@ use crate::worker::shared;
 use pgrx::pg_sys;
 use std::collections::HashSet;
 
-/// The key of a table's state.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct TableKey {
@@ -181,7 +180,6 @@ impl Entering {
         self.lock.find_mut(key)
     }
 
-    /// Forgets a table.
     pub(in crate::worker) fn remove(&mut self, key: &TableKey) {
         self.lock.remove(key);
         self.places = None;

@@ -191,7 +191,6 @@ impl Turn<'_> {
         });
     }
 
-    /// Begins a heap sweep.
     pub(super) fn begin_heap_sweep(&mut self) -> Result<(), Error> {
         let blocks = probe::blocks(&self.job)?;
         self.note_size(blocks)?;
