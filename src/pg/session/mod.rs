@@ -118,18 +118,7 @@ pub(crate) fn as_origin<T>(work: impl FnOnce() -> T) -> T {
 /// Within a transaction and a nest level of its own.
 pub(super) unsafe fn set_locally(name: &CStr, value: &CStr) {
     // SAFETY: as required of the caller.
-    unsafe {
-        pg_sys::set_config_option(
-            name.as_ptr(),
-            value.as_ptr(),
-            pg_sys::GucContext::PGC_SUSET,
-            pg_sys::GucSource::PGC_S_SESSION,
-            pg_sys::GucAction::GUC_ACTION_SAVE,
-            true,
-            0,
-            false,
-        );
-    }
+    unsafe { change(name, value, pg_sys::GucAction::GUC_ACTION_SAVE) };
 }
 
 /// Limits waiting for locks in the rest of the transaction, in a background process.
@@ -146,13 +135,20 @@ pub(crate) fn limit_lock_waits(milliseconds: i32) {
 /// In no transaction; a value that needs no look-up.
 pub(super) unsafe fn set(name: &CStr, value: &CStr) {
     // SAFETY: as required of the caller.
+    unsafe { change(name, value, pg_sys::GucAction::GUC_ACTION_SET) };
+}
+
+/// # Safety
+/// As [`set_locally`] or [`set`].
+unsafe fn change(name: &CStr, value: &CStr, action: pg_sys::GucAction::Type) {
+    // SAFETY: as required of the caller.
     unsafe {
         pg_sys::set_config_option(
             name.as_ptr(),
             value.as_ptr(),
             pg_sys::GucContext::PGC_SUSET,
             pg_sys::GucSource::PGC_S_SESSION,
-            pg_sys::GucAction::GUC_ACTION_SET,
+            action,
             true,
             0,
             false,
@@ -222,7 +218,7 @@ pub(crate) fn is_reload_asked() -> bool {
 pub(crate) fn reload_if_asked() -> bool {
     // SAFETY: a worker's main loop, outside any transaction.
     unsafe {
-        let asked = pg_sys::ConfigReloadPending != 0;
+        let asked = is_reload_asked();
         if asked {
             pg_sys::ConfigReloadPending = 0;
             pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP);
