@@ -53,6 +53,7 @@ pub extern "C-unwind" fn _PG_init() {
     store::cache::init();
     store::label_provider::init();
     deletion::removals::init();
+    deletion::reach::init();
     keys::init();
     hooks::init();
     worker::init();

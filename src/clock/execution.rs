@@ -3,7 +3,7 @@
 //! Several statements of the client may fetch from one cursor or portal. They all see the data
 //! as of its opening, so rows are judged by the time of its opening, too.
 
-use super::now::statement_now;
+use super::statement_time::statement_now;
 use crate::pg::abi::context::{Context, Mark};
 use crate::pg::exec::executor::ExecutorQuery;
 use crate::pg::server::parallel;

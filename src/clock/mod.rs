@@ -4,6 +4,7 @@ pub(crate) mod distributed;
 pub(crate) mod execution;
 pub(crate) mod moment;
 pub(crate) mod now;
+pub(crate) mod statement_time;
 
 /// Defines the setting by which parallel workers are given their query's time; once, at load.
 pub(crate) fn init() {

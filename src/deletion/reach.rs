@@ -6,7 +6,6 @@
 //! reaches a table, by PostgreSQL's own query for one referenced row, so that it is about the rows that
 //! are there: a table in which no row refers to the deleted one stops nothing.
 
-use super::referring;
 use super::removals::KnownQuery;
 use super::underway;
 use crate::error::Error;
@@ -14,9 +13,10 @@ use crate::pg::abi::externs;
 use crate::pg::abi::variable::ByOid;
 use crate::pg::catalog::code::{self, Change, Code};
 use crate::pg::catalog::{self, cascade, invalidation, roles};
-use crate::pg::exec::kept_query::Parameters;
+use crate::pg::exec::kept_query::{KeptQuery, Parameters};
 use crate::pg::plan::planner_input::QueryTree;
 use crate::pg::session::locks;
+use crate::visibility::planned_statement;
 use crate::visibility::referential::{Action, Enforced};
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
@@ -78,7 +78,7 @@ impl Reach {
         if code.rows.is_none() && code.statements.is_none() {
             return false;
         }
-        if referring::refers_any(&known.enforced, self.relid, parameters) {
+        if refers_any(&known.enforced, self.relid, parameters) {
             self.heed(self.relid, code);
         }
         code.statements.is_some()
@@ -130,10 +130,12 @@ fn stranger_among(relid: Oid, root: Oid) -> Option<Oid> {
 /// Whether deletions from these tables set off code, until anything is invalidated.
 static SETS_OFF_CODE: ByOid<bool> = ByOid::empty();
 
-/// Called when a relation is invalidated: another may lead to it. Looks nothing up.
-pub(super) fn forget() {
-    SETS_OFF_CODE.with_borrow_mut(|known| known.clear());
-    OWNERS.with_borrow_mut(|known| known.clear());
+/// Registers for invalidations; once, at load. Another relation may lead to the one that is invalidated.
+pub(crate) fn init() {
+    invalidation::listen(|_| {
+        SETS_OFF_CODE.with_borrow_mut(|known| known.clear());
+        OWNERS.with_borrow_mut(|known| known.clear());
+    });
 }
 
 /// Whether a deletion from this table can set off code of users in the tables that foreign keys reach.
@@ -223,4 +225,15 @@ fn refuse(relid: Oid, stranger: Oid, root: Oid, referenced: Option<Oid>, what: &
         "Drop the trigger, rule or expression or the foreign key, have {stranger} delete these rows, or give both tables the same owner."
     ))
     .raise()
+}
+
+/// Whether a row is there, expired or not, that refers to the one.
+fn refers_any(enforced: &Enforced, relid: Oid, parameters: &Parameters) -> bool {
+    finds_any(enforced.search(None, "true"), relid, parameters)
+}
+
+/// Whether the query returns a row of this table.
+pub(super) fn finds_any(search: Vec<u8>, relid: Oid, parameters: &Parameters) -> bool {
+    let search = KeptQuery::of(search, parameters);
+    planned_statement::removing(relid, search.text(), || search.run(parameters) > 0)
 }

@@ -9,7 +9,7 @@
 //! them is (`docs/decisions/0074-referring-rows.md`). The query then sees what is left on disk: live
 //! rows, and expired ones that a trigger has kept.
 
-use super::reach::{self, Reach};
+use super::reach::{self, Reach, finds_any};
 use super::removals::{TableRemoval, expired, known, parameters, partition};
 use super::{left_to_owner, message, replanned, underway};
 use crate::pg::abi::context::Mark;
@@ -190,11 +190,6 @@ fn wait_for_owner(target: Oid, meets: impl Fn() -> Option<bool>) {
     }
 }
 
-/// Whether a row is there, expired or not, that refers to the one.
-pub(super) fn refers_any(enforced: &Enforced, relid: Oid, parameters: &Parameters) -> bool {
-    finds_any(enforced.search(None, "true"), relid, parameters)
-}
-
 /// Whether an expired row is there.
 fn meets_any(
     enforced: &Enforced,
@@ -205,12 +200,6 @@ fn meets_any(
     let condition = expired(&*cache::policy(target)?);
     let search = enforced.search(partition(relid, target), &condition);
     Some(finds_any(search, target, parameters))
-}
-
-/// Whether the query returns a row of this table.
-fn finds_any(search: Vec<u8>, relid: Oid, parameters: &Parameters) -> bool {
-    let search = KeptQuery::of(search, parameters);
-    planned_statement::removing(relid, search.text(), || search.run(parameters) > 0)
 }
 
 /// Counts the rows that have gone, and tells consumers of logical decoding.

@@ -3,7 +3,7 @@
 
 use super::archive_check::ArchiveTable;
 use super::archiving::Locks;
-use super::{reach, replanned};
+use super::replanned;
 use crate::error::Result;
 use crate::pg::abi::variable::Variable;
 use crate::pg::catalog::code::{self, Change, Code};
@@ -70,7 +70,6 @@ static KNOWN: Variable<RefCell<FxHashMap<Oid, Texts>>> =
 pub(crate) fn init() {
     invalidation::listen(|_| {
         KNOWN.with_borrow_mut(HashMap::clear);
-        reach::forget();
     });
 }
 

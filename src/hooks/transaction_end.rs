@@ -1,7 +1,7 @@
 //! Callbacks at the end of transactions and subtransactions: they clear the state of statements,
 //! also after errors, and tell the workers at commit.
 
-use crate::clock::{execution, now};
+use crate::clock::{execution, statement_time};
 use crate::ddl;
 use crate::deletion::removals;
 use crate::keys::no_action_checks;
@@ -46,7 +46,7 @@ extern "C-unwind" fn before_commit(event: XactEvent::Type, _arg: *mut c_void) {
 extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
     execution::forget_given();
     if event != XactEvent::XACT_EVENT_PRE_COMMIT {
-        now::forget();
+        statement_time::forget();
     }
     match event {
         XactEvent::XACT_EVENT_COMMIT | XactEvent::XACT_EVENT_PREPARE => {

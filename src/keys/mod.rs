@@ -16,6 +16,7 @@ mod prepared_plan;
 #[cfg(since19)]
 pub(crate) mod references;
 mod removal;
+mod removal_outcome;
 pub(crate) mod restoring;
 mod row;
 mod same_xact_children;

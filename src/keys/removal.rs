@@ -2,6 +2,8 @@
 //!
 //! Unguarded, with nothing to drop: PostgreSQL's errors pass through.
 
+pub(super) use super::removal_outcome::RemovalOutcome;
+use super::removal_outcome::{delete_directly, outcome};
 use super::{same_xact_children, with_triggers};
 use crate::deletion::{archiving, left_to_owner, message, underway};
 use crate::pg::abi::externs;
@@ -23,18 +25,6 @@ pub(super) struct Deletion {
     archives: bool,
     /// Triggers of the owner's fire, or rows go to another table.
     runs_code: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum RemovalOutcome {
-    /// The row is gone.
-    Gone,
-    /// Another session has changed or deleted it first.
-    Changed,
-    /// A trigger keeps it.
-    Kept,
-    /// The table's owner must delete it.
-    Left,
 }
 
 impl Deletion {
@@ -114,21 +104,6 @@ fn delete(row: Slot<'_>, deletion: Deletion) -> RemovalOutcome {
 extern "C-unwind" fn archive_row(row: Slot<'_>) {
     if let Some(policy) = cache::policy(row.table().oid()) {
         or_raise(archiving::take_row(row, &policy));
-    }
-}
-
-/// Deletes the row, and nothing else. What the transaction has done to it since `command` began,
-/// or the present one, counts as a change.
-pub(super) fn delete_directly(row: Slot<'_>, command: Option<pg_sys::CommandId>) -> RemovalOutcome {
-    outcome(row.delete(command))
-}
-
-/// The outcome, by the table access method's answer.
-fn outcome(result: Option<TM_Result::Type>) -> RemovalOutcome {
-    match result {
-        Some(TM_Result::TM_Ok | TM_Result::TM_Deleted) => RemovalOutcome::Gone,
-        Some(_) => RemovalOutcome::Changed,
-        None => RemovalOutcome::Kept,
     }
 }
 

@@ -8,7 +8,7 @@
 //! replays others' changes the deletion is this server's own: foreign keys are enforced.
 
 use super::no_action_checks;
-use super::removal::{self, RemovalOutcome};
+use super::removal_outcome::{RemovalOutcome, delete_directly};
 use crate::deletion::underway;
 use crate::pg::catalog::{self, cascade};
 use crate::pg::exec::firing::Firing;
@@ -40,7 +40,7 @@ pub(super) extern "C-unwind" fn delete(row: Slot<'_>) -> RemovalOutcome {
         let removal = firing.delete(row.tid(), &no_action_checks::REMOVAL, |command| {
             // By the command ID from before the triggers: one of them may have changed the row
             // itself.
-            let removal = removal::delete_directly(row, Some(command));
+            let removal = delete_directly(row, Some(command));
             (removal, removal == RemovalOutcome::Gone)
         });
         firing.free();

@@ -5,8 +5,9 @@
 //! one for the table and all that inherit from it (C8).
 
 use super::extension;
-use super::policy_lookup::{self, Inherited, TablePolicy};
+use super::policy_lookup;
 use super::read_labels;
+use super::table_policy::{Inherited, TablePolicy};
 use crate::citus;
 use crate::pg::abi::variable::ByOid;
 use crate::pg::catalog;
@@ -62,7 +63,9 @@ pub(crate) fn policy(relid: pg_sys::Oid) -> Option<Rc<TablePolicy>> {
     }
     // An answer that was read before an invalidation is not stored after it.
     let before = invalidation::count();
-    let found = policy_lookup::look_up(relid).map(Rc::new);
+    let found = governing_label(relid)
+        .and_then(|label| policy_lookup::look_up(relid, label))
+        .map(Rc::new);
     if invalidation::count() == before && !citus::may_become_shard(relid) {
         POLICIES.with_borrow_mut(|policies| policies.insert(relid, found.clone()));
     }

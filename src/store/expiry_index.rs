@@ -2,8 +2,8 @@
 
 use super::dates::DateType;
 use super::extension;
-use super::policy_lookup::{DateSource, Rule};
 use super::predicate::{Predicate, TrustedExpression};
+use super::table_policy::{DateSource, Rule};
 use super::ttl_index::DATETIME_OPS;
 pub(crate) use super::ttl_index::{has_nulls_last, single_key};
 use crate::pg::catalog::index_entry::{self, IndexRow};

@@ -18,16 +18,16 @@ pub(crate) mod release;
 pub(crate) mod seclabel;
 mod sql;
 pub(crate) mod stored_calls;
+mod table_policy;
 pub(crate) mod time_zone;
 pub(crate) mod ttl_index;
 pub(crate) mod written;
 
 pub(crate) use cache::governing_label;
-pub(crate) use policy_lookup::{
-    Clock, DateSource, Inherited, Rule, TablePolicy, index_of, without_its_index,
-};
+pub(crate) use policy_lookup::{index_of, without_its_index};
 pub(crate) use read_labels::{all_labels, label_of, labels, read_label};
 pub(crate) use sql::{kept_condition, live_condition, rule_applies, rule_key};
+pub(crate) use table_policy::{Clock, DateSource, Inherited, Rule, TablePolicy};
 
 #[cfg(test)]
 mod release_test;
