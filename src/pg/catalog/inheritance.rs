@@ -1,15 +1,18 @@
 //! Who inherits from whom: partitions, and tables made by INHERITS.
 //!
-//! Anybody may make a tree as deep as there are tables, and one whose levels inherit twice from
+//! Any user may make a tree as deep as there are tables, and one whose levels inherit twice from
 //! the level above, so that 2ⁿ paths lead to its root. So nothing here recurses, each relation
 //! is visited once, and every walk can be cancelled.
 
-use super::class;
-use super::rows::{Catalog, KeyDatum};
+use super::rows::{CLASS, Catalog, KeyDatum};
 use crate::pg::abi::lists;
 use pgrx::pg_sys;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::OnceLock;
+
+fn exists(relid: pg_sys::Oid) -> bool {
+    CLASS.get(relid, |_| ()).is_some()
+}
 
 /// The relation and all its descendants, partitions included; nearer ones first.
 pub(crate) fn all_inheritors(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
@@ -46,7 +49,7 @@ pub(crate) fn extend(parent: Parent) {
 /// The relation's direct children, in the order of OIDs.
 fn children(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     // It is not locked and may have been dropped.
-    if class(relid).is_none() {
+    if !exists(relid) {
         return vec![];
     }
     let no_lock = pg_sys::NoLock.cast_signed();
@@ -128,7 +131,7 @@ pub(crate) fn topmost(
 pub(crate) fn parents(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let mut found = Vec::new();
     // It is not locked and may have been dropped.
-    if class(relid).is_some() {
+    if exists(relid) {
         let key = (
             pg_sys::Anum_pg_inherits_inhrelid as i16,
             KeyDatum::Oid(relid),
@@ -144,7 +147,9 @@ pub(crate) fn parents(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
 
 /// The table of which the relation is a partition; `None` if it is none, or DETACH CONCURRENTLY has begun to detach it.
 pub(crate) fn partitioned_parent(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
-    class(relid).filter(|class| class.is_partition)?;
+    CLASS
+        .get(relid, |row| row.relispartition)
+        .filter(|&it| it)?;
     let mut parent = None;
     let key = (
         pg_sys::Anum_pg_inherits_inhrelid as i16,
