@@ -91,7 +91,7 @@ impl Asked {
     }
 
     /// The call, as far as its arguments were given, without the closing bracket.
-    pub(super) fn call(&self, relid: pg_sys::Oid) -> String {
+    pub(in crate::api) fn call(&self, relid: pg_sys::Oid) -> String {
         let mut call = format!("ttl.enable({}", shown(relid));
         let quoted = |name: &String| catalog::quote_literal(name);
         let name = |name: &Option<String>| name.as_ref().map_or("NULL".to_owned(), quoted);

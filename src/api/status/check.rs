@@ -1,4 +1,4 @@
-//! `ttl.check`: all problems of a database, each with what to do.
+//! `ttl.check`: all problems of a database, each with the statements to run.
 
 use super::{constraint_problems, deletion_problems, library, problems};
 use crate::api::policy::problem::Problem;
@@ -25,8 +25,8 @@ fn check() -> TableIterator<
 > {
     let labels = all_labels();
     let common: Vec<Problem> = if labels.is_empty() {
-        let none = Problem::new("no table of this database has a time to live");
-        vec![none.with_statement("SELECT ttl.enable('my_table', '30 days');")]
+        let none = "no table of this database has a time to live: ttl.enable() gives a table one";
+        vec![Problem::new(none)]
     } else {
         let of_server = deletion_problems::of_server().into_iter();
         of_server.chain(library::problem()).collect()

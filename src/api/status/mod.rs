@@ -8,6 +8,7 @@ pub(in crate::api) mod disclosure;
 mod index_problems;
 pub(in crate::api) mod library;
 pub(in crate::api) mod node_reports;
+mod parent_problems;
 pub(in crate::api) mod problems;
 pub(in crate::api) mod rules;
 pub(in crate::api) mod shown_policy;
