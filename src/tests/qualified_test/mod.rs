@@ -93,6 +93,16 @@ const ALLOWED: &[(&str, &str, &str)] = &[
         "a HINT, which is shown",
     ),
     (
+        "src/api/policy/former_options.rs",
+        "{name} = {",
+        "a message",
+    ),
+    (
+        "src/api/policy/time_source.rs",
+        "({column}::{})",
+        "a HINT, which is shown",
+    ),
+    (
         "src/settings.rs",
         "INSERT and UPDATE do not set",
         "a description",
