@@ -44,6 +44,11 @@ impl Phase {
 }
 
 impl Report {
+    /// The table of its turn.
+    pub(in crate::worker) fn table(&self) -> Option<u32> {
+        Some(self.table.load(Ordering::Relaxed)).filter(|&table| table != 0)
+    }
+
     /// A turn begins at a table, or, with 0, ends.
     pub(in crate::worker) fn set_table(&self, table: u32) {
         let phase = if table == 0 {
@@ -116,7 +121,7 @@ fn show(worker: &Process) -> Option<WorkerReport> {
     if pid == 0 || pid == STARTING || database == 0 || !background::is_alive(pid) {
         return None;
     }
-    let table = Some(worker.report.table.load(Ordering::Relaxed)).filter(|&table| table != 0);
+    let table = worker.report.table();
     let phase = worker.report.phase.load(Ordering::Relaxed);
     let phase = Phase::ALL
         .into_iter()
