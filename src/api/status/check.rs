@@ -1,6 +1,6 @@
 //! `ttl.check`: all problems of a database, each with the statements to run.
 
-use super::{constraint_problems, deletion_problems, library, problems};
+use super::{constraint_problems, deletion_problems, lasting_settings, library, problems};
 use crate::api::policy::problem::Problem;
 use crate::pg::abi::values::Text;
 use crate::pg::catalog;
@@ -29,7 +29,8 @@ fn check() -> TableIterator<
         vec![Problem::new(none)]
     } else {
         let of_server = deletion_problems::of_server().into_iter();
-        of_server.chain(library::problem()).collect()
+        let of_database = of_server.chain(library::problem());
+        of_database.chain(lasting_settings::problems()).collect()
     };
     let labelled = labels.into_iter().map(|(relid, _)| relid);
     // The temporary tables of other sessions are theirs to look after.

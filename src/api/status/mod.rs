@@ -6,6 +6,7 @@ pub(in crate::api) mod constraint_problems;
 pub(in crate::api) mod deletion_problems;
 pub(in crate::api) mod disclosure;
 mod index_problems;
+mod lasting_settings;
 pub(in crate::api) mod library;
 pub(in crate::api) mod node_reports;
 mod parent_problems;

@@ -93,6 +93,11 @@ const ALLOWED: &[(&str, &str, &str)] = &[
         "a HINT, which is shown",
     ),
     (
+        "src/api/status/lasting_settings.rs",
+        "ALTER SYSTEM SET",
+        "advice of ttl.check, which is shown",
+    ),
+    (
         "src/api/policy/former_options.rs",
         "{name} = {",
         "a message",

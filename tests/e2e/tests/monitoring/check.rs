@@ -268,6 +268,62 @@ fn of_a_row_that_is_referred_to() {
     session.wait_until("SELECT count(*) FROM ttl.check()", "0", 30);
 }
 
+/// Settings that were made to last: whatever they are for, the statement ends them.
+#[test]
+fn of_lasting_settings() {
+    let server = Server::start_sweeping(&[]);
+    server.database("app");
+    let mut session = server.connect("app", "postgres");
+    session.run("CREATE ROLE \"an auditor\"; CREATE TABLE t (id int); SELECT ttl.enable('t', 60)");
+    session.wait_until("SELECT count(*) FROM ttl.check()", "0", 30);
+    for (setting, of) in [
+        (
+            "DATABASE app SET ttl.show_expired = on",
+            "ttl.show_expired is on for database app",
+        ),
+        (
+            "DATABASE app SET ttl.preserve_ts = yes",
+            "ttl.preserve_ts is on for database app",
+        ),
+        (
+            "ROLE ALL SET ttl.preserve_ts = on",
+            "ttl.preserve_ts is on for all roles",
+        ),
+        (
+            "ROLE \"an auditor\" SET ttl.show_expired = 1",
+            "ttl.show_expired is on for role \"an auditor\"",
+        ),
+        (
+            "ROLE \"an auditor\" IN DATABASE app SET ttl.show_expired = true",
+            "ttl.show_expired is on for role \"an auditor\" in database app",
+        ),
+        (
+            "SYSTEM SET ttl.preserve_ts = on",
+            "ttl.preserve_ts is on for all sessions, by the configuration",
+        ),
+    ] {
+        session.run(&format!("ALTER {setting}"));
+        session.run("SELECT pg_reload_conf()");
+        session.wait_until("SELECT count(*) FROM ttl.check()", "1", 10);
+        let advice = to_do(&mut session, "∅", of);
+        follow(&mut session, &advice);
+        session.wait_until("SELECT count(*) FROM ttl.check()", "0", 10);
+    }
+    // What is said to be off, or for another database, or the choice of a role that imports, is none.
+    for setting in [
+        "DATABASE postgres SET ttl.show_expired = on",
+        "DATABASE app SET ttl.show_expired = off",
+        "ROLE \"an auditor\" SET ttl.preserve_ts = on",
+    ] {
+        session.run(&format!("ALTER {setting}"));
+        assert_eq!(
+            session.column("SELECT problem FROM ttl.check()"),
+            NOTHING,
+            "{setting}"
+        );
+    }
+}
+
 /// What concerns all tables is one row.
 #[test]
 fn of_the_server() {
