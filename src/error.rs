@@ -126,10 +126,10 @@ impl Error {
         .contains(&self.code)
     }
 
-    /// Message and detail in one line.
+    /// Message and detail in one line: the detail is a sentence of its own.
     pub(crate) fn text(&self) -> String {
         match &self.detail {
-            Some(detail) => format!("{}: {detail}", self.message),
+            Some(detail) => format!("{}. {detail}", self.message),
             None => self.message.clone(),
         }
     }

@@ -7,6 +7,9 @@ use std::time::Duration;
 /// Workers, at most: the greatest `ttl.max_workers`.
 pub(crate) const WORKERS: usize = 64;
 
+/// Tables and partitions, at most: the greatest `ttl.max_tables`.
+pub(crate) const MOST_TABLES: i32 = 10_000_000;
+
 /// Off by default. Superusers, and those who are granted SET on it, may see and change expired
 /// rows that are not deleted yet.
 static SHOW_EXPIRED: GucSetting<bool> = GucSetting::<bool>::new(false);
@@ -181,7 +184,7 @@ pub(crate) fn init() {
         c"Expired rows of further tables are hidden but not removed. Each takes about 1 kB of shared memory.",
         &MAX_TABLES,
         100,
-        10_000_000,
+        MOST_TABLES,
         GucContext::Postmaster,
         GucFlags::default(),
     );

@@ -74,7 +74,7 @@ fn advice(needed: Needed<'_>, labelled_table: pg_sys::Oid) -> String {
             "Keep the constraint: a row without this time never expires. {for_good}; it drops this column as well."
         ),
         Needed::Trigger => format!(
-            "Leave the trigger, by which keys of expired rows are free. {for_good}: the trigger goes as well."
+            "Leave the trigger, by which keys of expired rows are free. {for_good}; The trigger goes as well."
         ),
     }
 }

@@ -41,7 +41,7 @@ pub(crate) fn chosen(
     };
     let target = pg_sys::Oid::from(chosen.table);
     if catalog::class(target).is_none() {
-        return Err(missing(source, archive));
+        return Err(missing(source, root, archive));
     }
     let mut concerned = vec![root, source];
     concerned.extend(family(target));
@@ -61,12 +61,19 @@ fn not_archived(source: pg_sys::Oid, archive: &str) -> Error {
     Error::not_ready(format!("cannot archive rows of table {table} in {archive}"))
 }
 
+/// The call by which the owner says that the archive is to be used.
+pub(crate) fn confirming_call(root: pg_sys::Oid, archive: &str) -> String {
+    let table = catalog::quote_literal(&catalog::qualified_name(root));
+    let archive = catalog::quote_literal(archive);
+    format!("SELECT ttl.archive_to({table}, {archive});")
+}
+
 /// The calls by which the owner says whether the archive is to be used.
 fn calls(root: pg_sys::Oid, archive: &str) -> String {
     let table = catalog::quote_literal(&catalog::qualified_name(root));
-    let archive = catalog::quote_literal(archive);
     format!(
-        "SELECT ttl.archive_to({table}, {archive}) confirms it, SELECT ttl.archive_to({table}, NULL) ends it"
+        "To use the archive, run: {} To delete expired rows without an archive, run: SELECT ttl.archive_to({table}, NULL);",
+        confirming_call(root, archive)
     )
 }
 
@@ -75,7 +82,14 @@ fn not_confirmed(source: pg_sys::Oid, root: pg_sys::Oid, archive: &Archive) -> E
         .detail(
             "The archive was chosen in another database, or by a label: any table may have its name here.",
         )
-        .hint(format!("{}.", calls(root, &archive.name)))
+        .hint(match names::qualified(&archive.name) {
+            Some(_) => calls(root, &archive.name),
+            None => format!(
+                "First, create table {}. {}",
+                archive.name,
+                calls(root, &archive.name)
+            ),
+        })
 }
 
 fn other_owners(
@@ -103,8 +117,8 @@ fn other_owners(
         .iter()
         .all(|&table| owner_of(table) == owner_of(root))
     {
-        true => format!("{calls}."),
-        false => format!("Give the tables one owner; then {calls}."),
+        true => calls,
+        false => format!("First, give the tables one owner. {calls}"),
     };
     not_archived(source, &name)
         .detail(format!(
@@ -115,8 +129,9 @@ fn other_owners(
         .hint(hint)
 }
 
-fn missing(relid: pg_sys::Oid, archive: &Archive) -> Error {
-    let table = catalog::qualified_name(relid);
+fn missing(source: pg_sys::Oid, root: pg_sys::Oid, archive: &Archive) -> Error {
+    let table = catalog::qualified_name(source);
+    let root = catalog::quote_literal(&catalog::qualified_name(root));
     Error::new(
         PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
         format!(
@@ -127,7 +142,9 @@ fn missing(relid: pg_sys::Oid, archive: &Archive) -> Error {
     .detail(
         "Expired rows are not deleted without it. A table that was given its name later is another one.",
     )
-    .hint("Name another by ttl.archive_to(), or none with NULL.")
+    .hint(format!(
+        "Name another in ttl.archive_to(). To delete expired rows without an archive, run: SELECT ttl.archive_to({root}, NULL);"
+    ))
 }
 
 /// Checks that rows of `source` can go to `target`, which belongs to `role` as `source` does. The

@@ -273,7 +273,7 @@ fn refuse_foreign(relid: pg_sys::Oid) -> ! {
     )
     .detail("The trigger that frees the keys of expired rows needs this name, to fire last.")
     .hint(format!(
-        "Rename yours: ALTER TRIGGER {name} ON {table} RENAME TO ...;"
+        "Rename yours: ALTER TRIGGER {name} ON {table} RENAME TO own_free_expired_keys;"
     ))
     .raise()
 }

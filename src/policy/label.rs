@@ -137,7 +137,7 @@ pub(crate) fn too_large(bytes: usize) -> Error {
 }
 
 const FEWER_INDEXES: &str =
-    "Make TTL indexes that are not needed ordinary ones: SELECT ttl.expire_index('...', NULL).";
+    "Use ttl.expire_index() with NULL to make TTL indexes that are not needed ordinary ones.";
 
 impl Default for Policy {
     /// What the label `{}` says.

@@ -26,6 +26,11 @@ impl PauseEnd {
         }
     }
 
+    /// Whether the pause lasts beyond the instant.
+    pub(crate) fn is_after(self, instant: i64) -> bool {
+        self.0 > instant
+    }
+
     /// A pause without an end.
     pub(crate) fn is_endless(self) -> bool {
         self.0 == INFINITY

@@ -109,8 +109,8 @@ impl Error {
             .collect();
         // The seconds of one are not those of another.
         let seconds = match dropped {
-            [rule] => rule.expire_after_seconds.to_string(),
-            _ => "...".to_owned(),
+            [rule] => format!(" with {} seconds", rule.expire_after_seconds),
+            _ => String::new(),
         };
         let table = catalog::qualified_name(relid);
         Self::for_notice(format!(
@@ -118,7 +118,7 @@ impl Error {
             names.join(", ")
         ))
         .hint(format!(
-            "To let them expire by another index, run: SELECT ttl.expire_index('...', {seconds});"
+            "To let them expire by another index, use ttl.expire_index(){seconds}."
         ))
     }
 

@@ -6,6 +6,7 @@ mod agreement;
 #[cfg(test)]
 mod documents_test;
 mod guards;
+mod hints_test;
 mod local_time;
 mod matrix;
 #[cfg(test)]

@@ -235,9 +235,9 @@ fn clock(relid: pg_sys::Oid, asked: &Asked, consent: &Consent) -> Result<Option<
         )
         .detail("ttl.enable() keeps the time of the last modification of a row in it.")
         .hint(format!(
-            "To let rows expire after the time in the column, run: {} To let the column be overwritten, run: {}",
+            "To let rows expire after the time in the column, run: {} To let the column be overwritten, {}",
             expire_after_call(relid, name, seconds),
-            consent.call
+            consent.how
         )));
     }
     Ok(Some(

@@ -24,7 +24,7 @@ fn follow(relid: pg_sys::Oid, options: &TableOptions, is_new: bool) -> Result<()
     let present = guard::own_policy(relid)?;
     let consent = Consent {
         confirmed: options.confirm,
-        call: call(relid, options, is_new),
+        how: how_to_confirm(relid, options, is_new),
     };
     let has_default = present
         .as_ref()
@@ -39,7 +39,7 @@ fn follow(relid: pg_sys::Oid, options: &TableOptions, is_new: bool) -> Result<()
             None => options.first_set(),
         };
         if let Some(name) = refused {
-            return Err(needs_default(relid, name, present.is_some(), is_new));
+            return Err(needs_default(relid, name, present.is_some()));
         }
     }
     if present.is_none() && !is_on {
@@ -116,32 +116,25 @@ fn check_resets(options: &TableOptions) -> Result<()> {
     Ok(())
 }
 
-fn needs_default(relid: pg_sys::Oid, name: &str, has_policy: bool, is_new: bool) -> Error {
+fn needs_default(relid: pg_sys::Oid, name: &str, has_policy: bool) -> Error {
     let table = qualified_name(relid);
     let message = format!("parameter \"ttl.{name}\" needs a time to live on table {table}");
-    let hint = if is_new {
-        "Give \"ttl.default_ttl\" in the same list, such as '30 days', or -1 for none.".to_owned()
-    } else {
-        format!(
-            "Give \"ttl.default_ttl\" in the same list, such as '30 days', or -1 for none: ALTER TABLE {table} SET (ttl.default_ttl = -1, ttl.{name} = ...)."
-        )
-    };
     Error::not_ready(message)
         .detail(if has_policy {
             "Its time to live has no default: it is off, or by TTL indexes only."
         } else {
             "It has none."
         })
-        .hint(hint)
+        .hint("Give \"ttl.default_ttl\" in the same list, such as '30 days', or -1 for none.")
 }
 
-/// The statement that confirms, for a HINT.
-fn call(relid: pg_sys::Oid, options: &TableOptions, is_new: bool) -> String {
-    let table = qualified_name(relid);
+/// How to confirm, for the end of a HINT's sentence.
+fn how_to_confirm(relid: pg_sys::Oid, options: &TableOptions, is_new: bool) -> String {
     if is_new {
         let flag = TableOptions::flag_is_true("confirm");
-        return format!("CREATE TABLE {table} ... WITH ({flag}, ...)");
+        return format!("add {flag} to the list after WITH.");
     }
+    let table = qualified_name(relid);
     let actions = options.confirmed(catalog::quote_literal);
-    format!("ALTER TABLE {table} {actions};")
+    format!("run: ALTER TABLE {table} {actions};")
 }

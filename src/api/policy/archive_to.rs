@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::pg::abi::report::or_raise;
 use crate::pg::catalog::{self, names};
 use crate::pg::session::{self, xact};
-use crate::policy::{ArchiveChoice, ExpiredThere, Policy};
+use crate::policy::{Archive, ArchiveChoice, ExpiredThere, Policy};
 use crate::store::{governing_label, label_of, seclabel};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -83,7 +83,7 @@ fn born_expired(relid: pg_sys::Oid, target: pg_sys::Oid, seconds: i32) -> Error 
         "They are expired there, too: its default time to live is {seconds} s."
     ))
     .hint(format!(
-        "Turn that off, SELECT ttl.disable({quoted}), or make it longer than that of {table}, SELECT ttl.set_default({quoted}, ...)."
+        "To turn that off, run: SELECT ttl.disable({quoted}); otherwise, make it longer than that of {table}, with ttl.set_default()."
     ))
 }
 
@@ -160,7 +160,7 @@ pub(in crate::api) fn problems(relid: pg_sys::Oid, policy: &Policy) -> Vec<Probl
         Err(failure) => {
             let hint = failure.hint.as_deref().unwrap_or_default();
             let text = format!("nothing is deleted: {} {hint}", failure.text());
-            return vec![Problem::new(text).with_statement(hint)];
+            return vec![Problem::new(text).with_statements(confirmation(relid, &archive))];
         }
     };
     let name = catalog::qualified_name(oid);
@@ -170,11 +170,8 @@ pub(in crate::api) fn problems(relid: pg_sys::Oid, policy: &Policy) -> Vec<Probl
             "the archive {} is now {name}: a dump names the former until ttl.archive_to() is called again",
             archive.name
         );
-        let table = catalog::quote_literal(&catalog::qualified_name(relid));
-        let target = catalog::quote_literal(&name);
-        problems.push(
-            Problem::new(text).with_statement(format!("SELECT ttl.archive_to({table}, {target});")),
-        );
+        problems
+            .push(Problem::new(text).with_statement(archive_check::confirming_call(relid, &name)));
     }
     if let Some(ExpiredThere::ByDefault(seconds)) = expired_there(policy, oid) {
         let text = format!(
@@ -184,4 +181,16 @@ pub(in crate::api) fn problems(relid: pg_sys::Oid, policy: &Policy) -> Vec<Probl
         problems.push(Problem::new(text).with_statement(format!("SELECT ttl.disable({target});")));
     }
     problems
+}
+
+/// The call that confirms the archive, if it would be accepted.
+fn confirmation(relid: pg_sys::Oid, archive: &Archive) -> Option<String> {
+    let chosen = archive.chosen.map(|chosen| pg_sys::Oid::from(chosen.table));
+    let target = chosen.or_else(|| names::qualified(&archive.name))?;
+    catalog::class(target)?;
+    check(relid, target).ok()?;
+    Some(archive_check::confirming_call(
+        relid,
+        &catalog::qualified_name(target),
+    ))
 }

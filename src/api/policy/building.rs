@@ -6,6 +6,7 @@ use super::{cluster, document_column, guard, indexes, write_label};
 use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
+use crate::pg::catalog::qualified_name;
 use crate::pg::session::{self, rewording};
 use crate::policy::Policy;
 use crate::store::{cache, index_of, label_provider, seclabel};
@@ -57,9 +58,16 @@ fn build(relid: pg_sys::Oid, mut policy: Policy, consent: &Consent) -> Result<()
         document_column::drop_override(relid, ttl, document)?;
     }
     for statement in missing.statements {
-        // PostgreSQL adds no column to a table whose row type a column has.
+        // PostgreSQL adds no column to a table whose row type a column has, nor to one of a composite type.
         let code = PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
-        rewording::hinting_at(code, NO_NEW_COLUMN, || cluster::alter(relid, &statement))?;
+        let typed = PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE;
+        let ordinary = format!(
+            "To make it an ordinary table, first run: ALTER TABLE {} NOT OF; otherwise, {NO_NEW_COLUMN}",
+            qualified_name(relid)
+        );
+        rewording::hinting_at(code, NO_NEW_COLUMN, || {
+            rewording::hinting_at(typed, &ordinary, || cluster::alter(relid, &statement))
+        })?;
     }
     policy.added = missing.added;
     label_provider::check_columns(relid, &policy)?;

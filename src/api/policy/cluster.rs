@@ -4,7 +4,8 @@ use crate::citus::{self, CitusRole};
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
 use crate::pg::catalog::{self, names, qualified_name};
-use pgrx::pg_sys;
+use crate::pg::session::rewording;
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Since this version Citus sends SECURITY LABEL of tables to all nodes.
 const OLDEST: (u32, u32) = (13, 1);
@@ -66,12 +67,19 @@ pub(in crate::api) fn begin_change(relid: pg_sys::Oid) -> Result<()> {
 /// Of a statement in a transaction of its own, Citus changes several shards of this node by another session; this one,
 /// which puts the trigger on them or takes it away, would wait for that for ever. In a DO block it changes them in this one.
 pub(in crate::api) fn alter(relid: pg_sys::Oid, statement: &str) -> Result<()> {
-    if citus::is_shell(relid) {
-        let block = format!("BEGIN EXECUTE {}; END", catalog::quote_literal(statement));
-        let block = catalog::quote_literal(&block);
-        return Ok(encoding::run(&format!("DO LANGUAGE plpgsql {block}"))?);
-    }
-    Ok(encoding::run(statement)?)
+    let statement = match citus::is_shell(relid) {
+        true => {
+            let block = format!("BEGIN EXECUTE {}; END", catalog::quote_literal(statement));
+            format!("DO LANGUAGE plpgsql {}", catalog::quote_literal(&block))
+        }
+        false => statement.to_owned(),
+    };
+    // PostgreSQL's HINT is to use CASCADE, which is for its own statement.
+    let code = PgSqlErrorCode::ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST;
+    let hint = "First drop the objects that depend on it, or change them so that they do not.";
+    Ok(rewording::replacing_hint_at(code, hint, || {
+        encoding::run(&statement)
+    })?)
 }
 
 /// Refuses DDL of a table of Citus on another node than the coordinator, before anything is done.

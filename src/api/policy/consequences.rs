@@ -203,10 +203,23 @@ fn room_for_updates(relid: pg_sys::Oid, column: &str) -> Result<()> {
     Ok(())
 }
 
-/// W4: foreign keys that keep expired rows.
-fn foreign_keys(relid: pg_sys::Oid) -> Result<()> {
+/// A foreign key by which rows that refer to expired ones keep these.
+struct KeepingKey {
+    /// As it is in the catalog.
+    name: String,
+    child: pg_sys::Oid,
+    /// The action that it has on DELETE.
+    action: String,
+    /// What the better action does.
+    what: &'static str,
+    /// The statement that gives the key that action.
+    change: String,
+}
+
+/// The foreign keys by which rows that refer to expired ones of the table keep these.
+fn keeping_keys(relid: pg_sys::Oid) -> Result<Vec<KeepingKey>> {
     let query = format!(
-        "SELECT pg_catalog.quote_ident(c.conname::pg_catalog.text), c.conrelid::pg_catalog.int8::pg_catalog.text, \
+        "SELECT c.conname::pg_catalog.text, c.conrelid::pg_catalog.int8::pg_catalog.text, \
                 pg_catalog.pg_get_constraintdef(c.oid), \
                 CASE WHEN c.confdeltype OPERATOR(pg_catalog.=) 'r' THEN 'RESTRICT' ELSE 'NO ACTION' END, \
                 pg_catalog.bool_or(a.attnotnull)::pg_catalog.text \
@@ -223,35 +236,63 @@ fn foreign_keys(relid: pg_sys::Oid) -> Result<()> {
             ""
         }
     );
-    let mut told = 0;
-    for [name, child, definition, action, not_null] in values::texts::<5>(&query)? {
+    let keys = values::texts::<5>(&query)?.into_iter();
+    let keys = keys.map(|[name, child, definition, action, not_null]| {
         let child = pg_sys::Oid::from(child.parse::<u32>().unwrap_or_default());
-        let is_own = child == relid;
-        let expires = governing_label(child).is_some_and(|it| it.policy.is_on());
-        if expires && !is_own || told == NAMED {
-            continue;
-        }
-        told += 1;
-        let (what, better) = if is_own && not_null == "false" {
+        let (what, better) = if child == relid && not_null == "false" {
             ("references set to NULL", "SET NULL")
         } else {
             ("referring rows deleted with them", "CASCADE")
         };
-        let (table, child) = (qualified_name(relid), qualified_name(child));
+        let change = format!(
+            "ALTER TABLE {} DROP CONSTRAINT {quoted}, ADD CONSTRAINT {quoted} {};",
+            qualified_name(child),
+            acting(&definition, better),
+            quoted = quote_identifier(&name)
+        );
+        KeepingKey {
+            name,
+            child,
+            action,
+            what,
+            change,
+        }
+    });
+    Ok(keys.collect())
+}
+
+/// W4: those of tables whose rows do not expire, too.
+fn foreign_keys(relid: pg_sys::Oid) -> Result<()> {
+    let expires = |table| governing_label(table).is_some_and(|it| it.policy.is_on());
+    let keys = keeping_keys(relid)?.into_iter();
+    let lasting = keys.filter(|key| key.child == relid || !expires(key.child));
+    for key in lasting.take(NAMED) {
+        let (table, child) = (qualified_name(relid), qualified_name(key.child));
         let message = format!(
             "expired rows of table {table} stay on disk while rows of table {child} refer to them"
         );
         Error::for_notice(message)
             .detail(format!(
-                "Foreign key {name} has ON DELETE {action}. Other unique keys of such rows cannot be used again."
+                "Foreign key {} has ON DELETE {}. Other unique keys of such rows cannot be used again.",
+                quote_identifier(&key.name),
+                key.action
             ))
-            .hint(format!(
-                "To have the {what}, run: ALTER TABLE {child} DROP CONSTRAINT {name}, ADD CONSTRAINT {name} {};",
-                acting(&definition, better)
-            ))
+            .hint(format!("To have the {}, run: {}", key.what, key.change))
             .notice();
     }
     Ok(())
+}
+
+/// The statement that lets rows of the table be deleted that could not for this error, if it is one of a foreign key.
+/// The error is in the server's language, but has the names.
+pub(in crate::api) fn remedy(relid: pg_sys::Oid, error: &str) -> Option<String> {
+    let names = |name: &str| error.contains(&format!("\"{name}\""));
+    let keys = session::with_safe_search_path(|| keeping_keys(relid)).ok()?;
+    let mut keys = keys
+        .into_iter()
+        .filter(|key| names(&key.name) && names(&catalog::relation_name(key.child)));
+    let key = keys.next().filter(|_| keys.next().is_none())?;
+    Some(format!("/* To have the {}: */ {}", key.what, key.change))
 }
 
 /// The definition of a foreign key, with this action on DELETE.

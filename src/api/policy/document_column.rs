@@ -1,6 +1,6 @@
 //! Overrides in documents on a table that had none there before: `document_column` given later (D1).
 
-use super::cluster;
+use super::{cluster, live_view};
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::pg::session::txn;
@@ -21,6 +21,9 @@ pub(in crate::api) fn replaces_override(present: &Policy, wanted: &Policy) -> bo
 /// Drops the override column, unless a row has an override there that its document lacks. Its
 /// indexes and constraints go with it. The caller holds ACCESS EXCLUSIVE, and has removed the label.
 pub(in crate::api) fn drop_override(relid: pg_sys::Oid, ttl: &str, document: &str) -> Result<()> {
+    let Some(column) = catalog::attribute(relid, ttl) else {
+        return Ok(());
+    };
     let table = qualified_name(relid);
     let (ttl, document) = (quote_identifier(ttl), quote_identifier(document));
     // A constraint, not a query: it is checked for every row on disk, whatever a policy for rows
@@ -34,6 +37,7 @@ pub(in crate::api) fn drop_override(relid: pg_sys::Oid, ttl: &str, document: &st
         }
         result => result?,
     }
+    live_view::refuse_readers(relid, &[column.attno])?;
     cluster::alter(relid, &format!("ALTER TABLE {table} DROP COLUMN {ttl}"))
 }
 

@@ -4,7 +4,7 @@ use super::building::apply;
 use super::mass_expiry::{Consent, shown};
 use super::set_default::change_default;
 use super::{
-    adoption, cluster, consequences, document_column, guard, override_default, write_label,
+    adoption, cluster, consequences, document_column, guard, indexes, override_default, write_label,
 };
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
@@ -91,7 +91,7 @@ impl Asked {
     }
 
     /// The call, as far as its arguments were given, without the closing bracket.
-    pub(super) fn call(&self, relid: pg_sys::Oid) -> String {
+    pub(in crate::api) fn call(&self, relid: pg_sys::Oid) -> String {
         let mut call = format!("ttl.enable({}", shown(relid));
         let quoted = |name: &String| catalog::quote_literal(name);
         let name = |name: &Option<String>| name.as_ref().map_or("NULL".to_owned(), quoted);
@@ -181,11 +181,8 @@ pub(in crate::api) fn turn_on(
     let wanted = asked.resulting(relid, present)?;
     cluster::check_partitions(relid, wanted.drop_partitions)?;
     if wanted.build_pending {
-        cluster::refuse_on_shell(
-            relid,
-            "concurrently",
-            "Build the index first: CREATE INDEX CONCURRENTLY ... (ttl.expiry_key(_ts, ttl)); ttl.enable() then uses it.",
-        )?;
+        let hint = "Build the index first, by CREATE INDEX CONCURRENTLY on (ttl.expiry_key(_ts, ttl)); ttl.enable() then uses it.";
+        cluster::refuse_on_shell(relid, "concurrently", hint)?;
     }
     if wanted.drop_partitions {
         guard::require_partitioned(relid)?;
@@ -212,6 +209,9 @@ pub(in crate::api) fn turn_on(
     }
     if asked.concurrently && asked.index.is_none() {
         nothing_to_build(relid)?;
+    }
+    if asked.index.is_some() {
+        indexes::tell_of_unneeded(relid)?;
     }
     if is_new {
         if let Some(default) = default {

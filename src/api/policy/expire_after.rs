@@ -196,7 +196,7 @@ fn not_built(relid: pg_sys::Oid, key: &IndexedTime, call: &str) -> Error {
         .is_some_and(|class| class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE);
     let create = match is_partitioned {
         true => format!(
-            "CREATE INDEX ON ONLY {table} ({expression}); then, for each partition, CREATE INDEX CONCURRENTLY and ALTER INDEX ... ATTACH PARTITION; then:"
+            "CREATE INDEX ON ONLY {table} ({expression}); For each partition, build an index with CREATE INDEX CONCURRENTLY and attach it with ALTER INDEX ATTACH PARTITION. Then run:"
         ),
         false => format!("CREATE INDEX CONCURRENTLY ON {table} ({expression});"),
     };

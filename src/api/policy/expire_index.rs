@@ -29,7 +29,7 @@ pub(in crate::api) struct IndexOptions {
 
 impl IndexOptions {
     /// The arguments that were given, but for the time zone, to be added to a call.
-    pub(super) fn arguments(&self) -> String {
+    pub(in crate::api) fn arguments(&self) -> String {
         let flags = [
             ("drop_partitions", self.drop_partitions),
             ("hidden", self.hidden),
@@ -267,18 +267,22 @@ fn unindexed_child(index: pg_sys::Oid, child: pg_sys::Oid) -> Error {
         .hint(format!("Create an index like {index} on {child}."))
 }
 
-/// The statement that makes the index valid.
+/// What makes the index valid.
 pub(in crate::api) fn how_to_validate(index: pg_sys::Oid) -> String {
-    let name = qualified_name(index);
+    match reindex(index) {
+        Some(statement) => format!("{statement} builds it again."),
+        None => format!(
+            "It becomes valid when each partition has an index that is attached to it, by ALTER INDEX {} ATTACH PARTITION.",
+            qualified_name(index)
+        ),
+    }
+}
+
+/// The statement that builds the index again; `None` for that of a partitioned table.
+pub(in crate::api) fn reindex(index: pg_sys::Oid) -> Option<String> {
     let is_partitioned = catalog::class(index)
         .is_some_and(|class| class.relkind == pg_sys::RELKIND_PARTITIONED_INDEX);
-    if is_partitioned {
-        format!(
-            "It becomes valid when each partition has an index that is attached to it, by ALTER INDEX {name} ATTACH PARTITION."
-        )
-    } else {
-        format!("REINDEX INDEX {name} builds it again.")
-    }
+    (!is_partitioned).then(|| format!("REINDEX INDEX {}", qualified_name(index)))
 }
 
 /// The TTL index with the same key and predicate as this one.

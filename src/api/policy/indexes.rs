@@ -1,13 +1,13 @@
 //! Builds and drops the indexes that deletion uses (C11).
 
-use super::cluster;
+use super::{cluster, guard};
 use crate::error::{Error, Result};
 use crate::pg::catalog::index;
 use crate::pg::catalog::{self, qualified_name};
 use crate::policy::Policy;
 use crate::store::missing_index::{self, missing};
 use crate::store::ttl_index::{self, TtlIndex};
-use crate::store::{TablePolicy, cache};
+use crate::store::{TablePolicy, cache, expiry_index, index_of};
 use pgrx::pg_sys;
 
 /// Builds the indexes that the policy wants and the table lacks; returns their names.
@@ -25,6 +25,47 @@ pub(in crate::api) fn build_missing(
     let table = qualified_name(relid);
     let built = create(relid, &format!("CREATE INDEX ON {table} {definition}"))?;
     Ok(vec![catalog::relation_name(built)])
+}
+
+/// The indexes that were built for deletion, but those whose name another index has taken.
+pub(in crate::api) fn built(relid: pg_sys::Oid, policy: &Policy) -> Vec<pg_sys::Oid> {
+    let column = |name: &Option<String>| catalog::attribute(relid, name.as_deref()?);
+    let Some(ts) = column(&policy.ts_column) else {
+        return vec![];
+    };
+    let ttl = column(&policy.ttl_column);
+    // By `_ts` alone: from before the table had an override column.
+    let mut serving = expiry_index::find(relid, &ts, None);
+    serving.extend(expiry_index::find(relid, &ts, ttl.as_ref()));
+    let named = policy.added.indexes.iter();
+    let built = named.filter_map(|name| index_of(relid, name));
+    built.filter(|index| serving.contains(index)).collect()
+}
+
+/// W9: says that a table keeps the indexes that were built for deletion, though it is to have none.
+pub(in crate::api) fn tell_of_unneeded(relid: pg_sys::Oid) -> Result<()> {
+    let Some(policy) = guard::own_policy(relid)? else {
+        return Ok(());
+    };
+    if missing_index::are_wanted(relid, &policy) {
+        return Ok(());
+    }
+    let names: Vec<String> = built(relid, &policy)
+        .into_iter()
+        .map(qualified_name)
+        .collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let (table, names) = (qualified_name(relid), names.join(", "));
+    Error::for_notice(format!("table {table} keeps indexes for deletion: {names}"))
+        .detail(format!(
+            "With index => '{}' it needs none, but deletion uses them while they are there.",
+            policy.index.name()
+        ))
+        .hint(format!("To drop them, run: DROP INDEX {names};"))
+        .notice();
+    Ok(())
 }
 
 /// Creates an index of the table by this statement.

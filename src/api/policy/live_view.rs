@@ -32,8 +32,11 @@ fn create_live_view(
 
 fn create(relid: pg_sys::Oid, name: &str, drop_with_policy: bool) -> Result<pg_sys::Oid> {
     guard::check_owner(relid)?;
-    let hint = "Hide expired rows from all: SELECT ttl.enable(..., hidden => true).";
-    cluster::refuse_on_shell(relid, "ttl.create_live_view()", hint)?;
+    let hint = format!(
+        "To hide expired rows from all, run: SELECT ttl.enable({}, hidden => true);",
+        quote_literal(&qualified_name(relid))
+    );
+    cluster::refuse_on_shell(relid, "ttl.create_live_view()", &hint)?;
     guard::lock(relid, pg_sys::ShareUpdateExclusiveLock);
     let mut policy = guard::present_policy(relid)?;
     let view = view_name(relid, name);
@@ -84,14 +87,14 @@ fn resolve(view: &str) -> Result<Option<pg_sys::Oid>> {
 }
 
 /// Before columns of the policy go: drops the views that the label says go with them; refuses if
-/// others need them (2BP01).
+/// others read them.
 ///
 /// A label is a text that an owner may write: so only what is a view of this table's live rows, and
 /// belongs to the table's owner, is dropped.
 pub(in crate::api) fn remove(relid: pg_sys::Oid, policy: &Policy, adopted_too: bool) -> Result<()> {
     for name in &policy.added.views {
         let noted = resolve(name)?;
-        let views = views_of(relid, &[])?;
+        let views = live_views(relid)?;
         if let Some(view) = noted.filter(|view| views.contains(view))
             && is_owners(relid, view)
         {
@@ -103,50 +106,77 @@ pub(in crate::api) fn remove(relid: pg_sys::Oid, policy: &Policy, adopted_too: b
         .filter(|column| adopted_too || policy.added.has_column(column))
         .filter_map(|column| Some(catalog::attribute(relid, column)?.attno))
         .collect();
-    if going.is_empty() {
+    refuse_readers(relid, &going)
+}
+
+/// Refuses to drop columns that views read (2BP01): names the views, and what drops them.
+pub(super) fn refuse_readers(relid: pg_sys::Oid, columns: &[i16]) -> Result<()> {
+    let views = readers(relid, columns)?;
+    if views.is_empty() {
         return Ok(());
     }
-    let left = views_of(relid, &going)?.into_iter();
-    let left: Vec<String> = left.map(qualified_name).collect();
-    if left.is_empty() {
-        return Ok(());
-    }
+    let drop = |&view: &pg_sys::Oid| {
+        let is_materialized =
+            catalog::class(view).is_some_and(|class| class.relkind == pg_sys::RELKIND_MATVIEW);
+        let kind = if is_materialized {
+            "MATERIALIZED VIEW"
+        } else {
+            "VIEW"
+        };
+        format!("DROP {kind} {};", qualified_name(view))
+    };
+    let drops: Vec<String> = views.iter().map(drop).collect();
+    let names: Vec<String> = views.into_iter().map(qualified_name).collect();
     let table = qualified_name(relid);
     Err(Error::new(
         PgSqlErrorCode::ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST,
-        format!("cannot end the time to live of table {table}, because views show its live rows"),
+        format!("cannot drop columns of table {table}, because views read them"),
     )
-    .detail(format!("They are: {}.", left.join(", ")))
-    .hint(format!("First run: DROP VIEW {};", left.join(", "))))
+    .detail(format!("They are: {}.", names.join(", ")))
+    .hint(format!("First run: {}", drops.join(" "))))
+}
+
+/// The views that read one of these columns of the table, and those that read such a view, before it.
+fn readers(relid: pg_sys::Oid, columns: &[i16]) -> Result<Vec<pg_sys::Oid>> {
+    let columns: Vec<String> = columns.iter().map(i16::to_string).collect();
+    select_views(&format!(
+        "WITH RECURSIVE reads (view, of, col) AS ( \
+           SELECT r.ev_class, d.refobjid, d.refobjsubid FROM pg_catalog.pg_rewrite AS r JOIN pg_catalog.pg_depend AS d \
+               ON d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_rewrite'::pg_catalog.regclass \
+              AND d.objid OPERATOR(pg_catalog.=) r.oid AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass \
+            WHERE r.ev_class OPERATOR(pg_catalog.<>) d.refobjid), \
+         found (view, depth) AS ( \
+           SELECT view, 1 FROM reads WHERE of OPERATOR(pg_catalog.=) {}::pg_catalog.oid \
+              AND col OPERATOR(pg_catalog.=) ANY ('{{{}}}'::pg_catalog.int4[]) \
+           UNION SELECT reads.view, found.depth OPERATOR(pg_catalog.+) 1 FROM found JOIN reads ON reads.of OPERATOR(pg_catalog.=) found.view) \
+         SELECT view FROM found GROUP BY view ORDER BY pg_catalog.max(depth) DESC, view",
+        relid.to_u32(),
+        columns.join(",")
+    ))
 }
 
 fn is_owners(relid: pg_sys::Oid, view: pg_sys::Oid) -> bool {
     catalog::owner(relid).is_some_and(|owner| roles::owns_relation(view, owner))
 }
 
-/// The views that read the table, one of these columns if there are any, and call `ttl.is_live`.
-fn views_of(relid: pg_sys::Oid, columns: &[i16]) -> Result<Vec<pg_sys::Oid>> {
-    let columns: Vec<String> = columns.iter().map(i16::to_string).collect();
-    let reads_column = match columns.as_slice() {
-        [] => String::new(),
-        some => format!(
-            " AND t.refobjsubid OPERATOR(pg_catalog.=) ANY (ARRAY[{}])",
-            some.join(", ")
-        ),
-    };
-    let query = format!(
+/// The views that read the table and call `ttl.is_live`.
+fn live_views(relid: pg_sys::Oid) -> Result<Vec<pg_sys::Oid>> {
+    select_views(&format!(
         "SELECT DISTINCT r.ev_class FROM pg_catalog.pg_rewrite AS r \
            JOIN pg_catalog.pg_depend AS t ON t.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_rewrite'::pg_catalog.regclass \
             AND t.objid OPERATOR(pg_catalog.=) r.oid AND t.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass \
-            AND t.refobjid OPERATOR(pg_catalog.=) {}::pg_catalog.oid{reads_column} \
+            AND t.refobjid OPERATOR(pg_catalog.=) {}::pg_catalog.oid \
            JOIN pg_catalog.pg_depend AS f ON f.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_rewrite'::pg_catalog.regclass \
             AND f.objid OPERATOR(pg_catalog.=) r.oid AND f.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass \
             AND f.refobjid OPERATOR(pg_catalog.=) 'ttl.is_live(pg_catalog.record)'::pg_catalog.regprocedure::pg_catalog.oid \
           WHERE r.ev_class OPERATOR(pg_catalog.<>) {}::pg_catalog.oid ORDER BY 1",
         relid.to_u32(),
         relid.to_u32()
-    );
-    let query = encoding::query(&query);
+    ))
+}
+
+fn select_views(query: &str) -> Result<Vec<pg_sys::Oid>> {
+    let query = encoding::query(query);
     let views = Spi::connect(|client| {
         client
             .select(&query, None, &[])?

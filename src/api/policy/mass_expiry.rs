@@ -24,8 +24,8 @@ const FEW_ROWS: f64 = 5000.0;
 #[derive(Debug, Clone)]
 pub(in crate::api) struct Consent {
     pub(in crate::api) confirmed: bool,
-    /// The call that confirms, for the HINT.
-    pub(in crate::api) call: String,
+    /// How to confirm, for the end of a HINT's sentence.
+    pub(in crate::api) how: String,
 }
 
 impl Consent {
@@ -33,7 +33,7 @@ impl Consent {
     pub(in crate::api) fn new(confirm: Option<bool>, call: &str) -> Result<Self> {
         Ok(Self {
             confirmed: guard::required(confirm, "confirm")?,
-            call: format!("SELECT {call}, confirm => true);"),
+            how: format!("run: SELECT {call}, confirm => true);"),
         })
     }
 }
@@ -90,7 +90,7 @@ pub(in crate::api) fn watch(
             ""
         }
     ))
-    .hint(format!("To confirm the change, run: {}", consent.call)))
+    .hint(format!("To confirm the change, {}", consent.how)))
 }
 
 /// How many rows of a table meet a condition.

@@ -13,6 +13,7 @@ pub(in crate::api) mod document_column;
 pub(in crate::api) mod enable;
 pub(in crate::api) mod expire_after;
 pub(in crate::api) mod expire_index;
+pub(in crate::api) mod former_options;
 pub(in crate::api) mod guard;
 pub(in crate::api) mod index_time_zone;
 pub(in crate::api) mod indexes;

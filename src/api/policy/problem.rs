@@ -1,4 +1,4 @@
-//! A problem that keeps a table's TTL from working: in words, and the statement that ends it.
+//! A problem that keeps a table's TTL from working: in words, and the statements that end it.
 
 use crate::pg::catalog::{self, quote_literal};
 use pgrx::pg_sys;
@@ -7,7 +7,9 @@ use pgrx::pg_sys;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::api) struct Problem {
     pub(in crate::api) text: String,
-    /// SQL, or where no statement helps, a sentence.
+    /// Statements that PostgreSQL accepts as they stand, each with its semicolon. Under which condition
+    /// they are right, and what is to be done after them, stands with them in comments. `None` where no
+    /// statement helps: then the text says what does.
     pub(in crate::api) to_do: Option<String>,
 }
 
@@ -19,10 +21,25 @@ impl Problem {
         }
     }
 
-    pub(in crate::api) fn with_statement(mut self, statement: impl Into<String>) -> Self {
-        self.to_do = Some(statement.into());
+    pub(in crate::api) fn with_statement(self, statement: impl Into<String>) -> Self {
+        self.with_statements(Some(statement.into()))
+    }
+
+    pub(in crate::api) fn with_statements(mut self, statements: Option<String>) -> Self {
+        self.to_do = statements;
         self
     }
+}
+
+/// Shows who holds locks on the table, prepared transactions included.
+pub(in crate::api) fn look_at_locks(relid: pg_sys::Oid) -> String {
+    let table = quote_literal(&catalog::qualified_name(relid));
+    format!(
+        "SELECT l.mode, l.granted, l.virtualtransaction, l.pid, a.state, a.xact_start, a.query \
+           FROM pg_catalog.pg_locks AS l LEFT JOIN pg_catalog.pg_stat_activity AS a USING (pid) \
+          WHERE l.relation = {table}::regclass \
+            AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database());"
+    )
 }
 
 /// A look at `ttl.stats`, for errors whose cause is the user's.

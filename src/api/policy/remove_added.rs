@@ -1,12 +1,11 @@
 //! Removes from a table what `ttl.enable` added, and nothing else.
 
-use super::cluster;
+use super::{cluster, indexes};
 use crate::error::{Error, Result};
 use crate::pg::abi::values;
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::policy::Policy;
-use crate::store::expiry_index;
-use crate::store::{index_of, override_check, stored_calls};
+use crate::store::{override_check, stored_calls};
 use pgrx::pg_sys;
 
 /// Removes what the label says was added, and with `adopted_too` the adopted columns. The label is
@@ -43,21 +42,10 @@ pub(in crate::api) fn remove(relid: pg_sys::Oid, policy: &Policy, adopted_too: b
     Ok(())
 }
 
-/// Drops the indexes that were built for deletion, unless another index has taken the name.
+/// Drops the indexes that were built for deletion.
 fn drop_indexes(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
-    let column = |name: &Option<String>| catalog::attribute(relid, name.as_deref()?);
-    let Some(ts) = column(&policy.ts_column) else {
-        return Ok(());
-    };
-    let ttl = column(&policy.ttl_column);
-    // By `_ts` alone: from before the table had an override column.
-    let mut serving = expiry_index::find(relid, &ts, None);
-    serving.extend(expiry_index::find(relid, &ts, ttl.as_ref()));
-    let named = policy.added.indexes.iter();
-    for built in named.filter_map(|name| index_of(relid, name)) {
-        if serving.contains(&built) {
-            cluster::alter(relid, &format!("DROP INDEX {}", qualified_name(built)))?;
-        }
+    for built in indexes::built(relid, policy) {
+        cluster::alter(relid, &format!("DROP INDEX {}", qualified_name(built)))?;
     }
     Ok(())
 }

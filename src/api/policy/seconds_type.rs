@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::pg::abi::report::or_raise;
 use crate::pg::abi::{encoding, fmgr};
 use crate::pg::catalog;
+use crate::pg::session::rewording;
 use crate::policy::{self, NotSeconds};
 use pgrx::datum::Interval;
 use pgrx::prelude::*;
@@ -50,6 +51,9 @@ pub(crate) extern "C-unwind" fn ttl_seconds_send(call: pg_sys::FunctionCallInfo)
     unsafe { pg_sys::int4send(call) }
 }
 
+const WRITE_SECONDS: &str =
+    "Write a number of seconds, such as 3600, or an interval, such as '30 days'.";
+
 /// Reads a number of seconds as it is written (C17).
 pub(in crate::api) fn read(text: &CStr) -> Result<i32> {
     let shown = encoding::given(text);
@@ -65,7 +69,9 @@ pub(in crate::api) fn read(text: &CStr) -> Result<i32> {
                 pg_sys::InvalidOid.into_datum(),
                 (-1).into_datum(),
             ];
-            direct_function_call::<Interval>(pg_sys::interval_in, &args)
+            rewording::hinting(WRITE_SECONDS, || {
+                direct_function_call::<Interval>(pg_sys::interval_in, &args)
+            })
         };
         interval.map_or(Err(NotSeconds::NotFinite), |it| {
             let seconds = policy::seconds_of_interval(it.months(), it.days(), it.micros())?;
@@ -84,8 +90,7 @@ fn not_an_interval(text: &str) -> Error {
         "invalid input syntax for type interval: \"{}\"",
         clipped(text)
     );
-    Error::new(PgSqlErrorCode::ERRCODE_INVALID_DATETIME_FORMAT, message)
-        .hint("Write a number of seconds, such as 3600, or an interval, such as '30 days'.")
+    Error::new(PgSqlErrorCode::ERRCODE_INVALID_DATETIME_FORMAT, message).hint(WRITE_SECONDS)
 }
 
 /// Says how many days months and years are.

@@ -183,16 +183,37 @@ pub(in crate::api) fn way(
             quote_literal(&table),
             quote_literal(name)
         ),
-        pg_sys::TEXTOID | pg_sys::VARCHAROID => {
-            let index = format!("{}_{name}_expiry", catalog::relation_name(relid));
-            let shown = quote_literal(&index::qualified_name(relid, &index));
-            format!(
-                "For text in ISO 8601, run: CREATE INDEX {} ON {table} (ttl.from_iso8601({column})); SELECT ttl.expire_index({shown}, {after});",
-                quote_identifier(&index)
-            )
-        }
-        _ => format!(
-            "Create an index on an expression that returns timestamptz, CREATE INDEX ON {table} (...), and pass it to ttl.expire_index()."
-        ),
+        type_oid => match instant_of(type_oid, &column) {
+            Some((when, expression)) => {
+                let index = catalog::free_relation_name(relid, &format!("{name}_expiry"));
+                let shown = quote_literal(&index::qualified_name(relid, &index));
+                format!(
+                    "{when}, run: CREATE INDEX {} ON {table} ({expression}); SELECT ttl.expire_index({shown}, {after});",
+                    quote_identifier(&index)
+                )
+            }
+            None => "Create an index on an expression that returns timestamptz, and pass it to ttl.expire_index()."
+                .to_owned(),
+        },
+    }
+}
+
+/// The expression that makes an instant of a column of this type, if one is known, and of which values it does.
+fn instant_of(type_oid: pg_sys::Oid, column: &str) -> Option<(&'static str, String)> {
+    let base = names::base_type(type_oid);
+    match base {
+        pg_sys::TEXTOID | pg_sys::VARCHAROID => Some((
+            "For text in ISO 8601",
+            format!("ttl.from_iso8601({column})"),
+        )),
+        pg_sys::TSTZRANGEOID | pg_sys::TSRANGEOID | pg_sys::DATERANGEOID => Some((
+            "To let rows expire after the end of the range",
+            format!("pg_catalog.upper({column})"),
+        )),
+        _ if base != type_oid && DateType::of(base).is_some_and(|date| !date.is_array) => Some((
+            "To let rows expire after the time in the column",
+            format!("({column}::{})", names::of_type(base)),
+        )),
+        _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! Writing a table's policy.
 
-use super::guard;
 use super::mass_expiry::{self, Consent};
+use super::{former_options, guard};
 use crate::citus;
 use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
@@ -56,7 +56,10 @@ pub(in crate::api) fn change(
         policy.local.shortened = Some(shortened);
     }
     let policy = &*policy;
-    mass_expiry::watch(relid, policy.hidden, consent, || write(relid, policy))
+    let former = label_of(relid);
+    mass_expiry::watch(relid, policy.hidden, consent, || write(relid, policy))?;
+    former_options::tell(relid, former.as_ref(), policy);
+    Ok(())
 }
 
 /// Changes the policy that the table has, under the lock; unless `revive_expired`, the rows that would live again are deleted

@@ -1,6 +1,6 @@
-//! `ttl.check`: all problems of a database, each with what to do.
+//! `ttl.check`: all problems of a database, each with the statements to run.
 
-use super::{constraint_problems, deletion_problems, library, problems};
+use super::{constraint_problems, deletion_problems, lasting_settings, library, problems};
 use crate::api::policy::problem::Problem;
 use crate::pg::abi::values::Text;
 use crate::pg::catalog;
@@ -25,11 +25,12 @@ fn check() -> TableIterator<
 > {
     let labels = all_labels();
     let common: Vec<Problem> = if labels.is_empty() {
-        let none = Problem::new("no table of this database has a time to live");
-        vec![none.with_statement("SELECT ttl.enable('my_table', '30 days');")]
+        let none = "no table of this database has a time to live: ttl.enable() gives a table one";
+        vec![Problem::new(none)]
     } else {
         let of_server = deletion_problems::of_server().into_iter();
-        of_server.chain(library::problem()).collect()
+        let of_database = of_server.chain(library::problem());
+        of_database.chain(lasting_settings::problems()).collect()
     };
     let labelled = labels.into_iter().map(|(relid, _)| relid);
     // The temporary tables of other sessions are theirs to look after.

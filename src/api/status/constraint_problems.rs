@@ -30,7 +30,9 @@ pub(in crate::api) fn of(
     if let Some(ts) = ts.map(quote_identifier) {
         let statement = format!("ALTER TABLE {table} ALTER COLUMN {ts} SET NOT NULL");
         let text = format!("column {ts} may be NULL, and such a row never expires: {statement}");
-        problems.push(Problem::new(text).with_statement(statement + ";"));
+        problems.push(Problem::new(text).with_statement(format!(
+            "/* Such rows expire counted from now: */ UPDATE {table} SET {ts} = ttl.current_ts() WHERE {ts} IS NULL; {statement};"
+        )));
     }
     let ttl = policy.ttl_column.as_deref();
     let ttl = ttl.filter(|name| added.has_column(name) || added.ttl_check);
@@ -114,17 +116,12 @@ pub(in crate::api) fn without_policy(relid: pg_sys::Oid) -> Option<Problem> {
     let has_clock = found.len() > usize::from(trigger_placement::has(relid))
         || (1..=catalog::column_count(relid))
             .any(|attno| stored_calls::is_current_ts(relid, attno));
-    let enable = format!("ttl.enable({table}, '30 days')");
-    // The trigger alone is also that of a table that has TTL indexes only.
-    let (way, to_do) = match has_clock {
-        true => (format!("SELECT {enable}"), format!("SELECT {enable};")),
-        false => (
-            format!(
-                "ttl.expire_after({table}, column, seconds), for rows that expire after a date in a column, or {enable}"
-            ),
-            format!(
-                "Call ttl.expire_after({table}, column, seconds) or {enable}, or drop the trigger."
-            ),
+    let enable = format!("ttl.enable({table}, seconds)");
+    // The trigger alone is also that of a table that has TTL indexes only: which columns these were on is not known.
+    let way = match has_clock {
+        true => enable,
+        false => format!(
+            "ttl.expire_after({table}, column, seconds), for rows that expire after a date in a column, or {enable}"
         ),
     };
     let text = format!(
@@ -132,5 +129,7 @@ pub(in crate::api) fn without_policy(relid: pg_sys::Oid) -> Option<Problem> {
          or a schema diff; {way} gives it one",
         found.join(" and ")
     );
-    Some(Problem::new(text).with_statement(to_do))
+    // The number of seconds is not known either: without one, rows expire by their overrides only, as a NOTICE says.
+    let adopt = has_clock.then(|| format!("SELECT ttl.enable({table});"));
+    Some(Problem::new(text).with_statements(adopt))
 }

@@ -2,11 +2,13 @@
 //! `backlog_estimate` of `ttl.stats` is NULL.
 
 use super::disclosure::{shows_errors, shows_figures};
-use crate::api::policy::problem::{Problem, look_at_last_error};
+use crate::api::policy::consequences;
+use crate::api::policy::problem::{Problem, look_at_last_error, look_at_locks};
 use crate::citus;
-use crate::pg::catalog::{self, roles, triggers};
+use crate::pg::catalog::{self, databases, roles, triggers};
 use crate::pg::server::background;
 use crate::policy::{PauseEnd, Policy};
+use crate::settings::{self, MOST_TABLES, WORKERS};
 use crate::worker::shared::deletion_state::{self, Halt, Obstacle};
 use crate::worker::shared::places;
 use pgrx::pg_sys;
@@ -44,7 +46,7 @@ pub(in crate::api) fn of(rel: pg_sys::Oid, policy: &Policy) -> Vec<Problem> {
 fn of_halt(halt: Halt) -> Option<Problem> {
     let more_processes = || {
         let processes = background::max_processes() + 8;
-        format!("ALTER SYSTEM SET max_worker_processes = {processes}; then restart the server")
+        format!("ALTER SYSTEM SET max_worker_processes = {processes}; {RESTART}")
     };
     let (text, to_do) = match halt {
         // A standby replays what the primary deletes.
@@ -56,13 +58,16 @@ fn of_halt(halt: Halt) -> Option<Problem> {
         Halt::Recovered => (
             "deletion is off: after a recovery, the server is on another timeline than ttl.timeline says",
             format!(
-                "If the data is what it should be: ALTER SYSTEM SET ttl.timeline = {}; SELECT pg_reload_conf();",
+                "/* If the data is what it should be: */ ALTER SYSTEM SET ttl.timeline = {}; SELECT pg_reload_conf();",
                 background::timeline()
             ),
         ),
         Halt::Template => (
             "deletion is off: the database is a template",
-            "If it is to be more than that: ALTER DATABASE … IS_TEMPLATE false;".to_owned(),
+            format!(
+                "/* If it is to be more than that: */ ALTER DATABASE {} IS_TEMPLATE false;",
+                catalog::quote_identifier(&databases::name(background::my_database()))
+            ),
         ),
         Halt::NoLauncher => (
             "deletion is off: its launcher is not running; it takes one of max_worker_processes when the server starts",
@@ -75,6 +80,9 @@ fn of_halt(halt: Halt) -> Option<Problem> {
     };
     Some(Problem::new(text).with_statement(to_do))
 }
+
+/// After the change of a setting that is read at the start only.
+const RESTART: &str = "-- then restart the server";
 
 /// A pause without an end.
 fn paused(rel: pg_sys::Oid, policy: &Policy) -> Option<Problem> {
@@ -93,7 +101,8 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<Problem>
     let mut blocked: Vec<(pg_sys::Oid, i64, Option<String>)> = Vec::new();
     let (mut full, mut locked) = (Vec::new(), Vec::new());
     let (mut temporary, mut neglected, mut crowded) = (0, 0, 0);
-    let (mut unstartable, mut clock) = (0, 0);
+    let mut clock = 0;
+    let mut unstartable = Vec::new();
     let mut stalled = BTreeSet::new();
     for &table in tables {
         let standing = deletion_state::of(table);
@@ -103,7 +112,7 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<Problem>
             Some(Obstacle::NoRoom) => full.push(table),
             Some(Obstacle::Temporary) => temporary += 1,
             Some(Obstacle::Neglected) => neglected += 1,
-            Some(Obstacle::CannotStart) => unstartable += 1,
+            Some(Obstacle::CannotStart) => unstartable.push(table),
             Some(Obstacle::ClockWasSet) => clock += 1,
             Some(Obstacle::Stalled(pid)) => {
                 stalled.insert(pid);
@@ -138,7 +147,9 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<Problem>
             and_others(blocked.len()),
             error.unwrap_or("its owner sees why in ttl.stats")
         );
-        problems.push(Problem::new(text).with_statement(look_at_last_error(labelled_table)));
+        let remedy = error.and_then(|error| consequences::remedy(labelled_table, error));
+        let to_do = remedy.unwrap_or_else(|| look_at_last_error(labelled_table));
+        problems.push(Problem::new(text).with_statement(to_do));
     }
     if let Some((table, rows)) = locked.first() {
         let rows = shown(rows.to_string());
@@ -147,9 +158,7 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<Problem>
             "{rows} expired rows of {name}{} are locked by other transactions, and stay until these end",
             and_others(locked.len())
         );
-        problems.push(Problem::new(text).with_statement(
-            "Look in pg_stat_activity for transactions that began long ago, and in pg_prepared_xacts, and end them.",
-        ));
+        problems.push(Problem::new(text).with_statement(look_at_locks(*table)));
     }
     let of_tables = |count: usize| match count {
         _ if tables.len() == 1 => String::new(),
@@ -167,10 +176,10 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<Problem>
             ),
         };
         let text = format!("no room in shared memory{which}: {why}; raise ttl.max_tables");
-        problems.push(
-            Problem::new(text)
-                .with_statement("ALTER SYSTEM SET ttl.max_tables = …; then restart the server"),
-        );
+        let more = settings::max_tables().saturating_mul(2).min(MOST_TABLES);
+        problems.push(Problem::new(text).with_statement(format!(
+            "ALTER SYSTEM SET ttl.max_tables = {more}; {RESTART}"
+        )));
     }
     for pid in stalled {
         let text = format!(
@@ -181,39 +190,64 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<Problem>
         )));
     }
     let table = catalog::quote_literal(&catalog::qualified_name(labelled_table));
-    let purge = format!("SELECT ttl.purge({table});");
+    let more_workers = Some(settings::max_workers() + 1).filter(|&more| more <= WORKERS);
     for (count, text, to_do) in [
         (
             crowded,
             "more rows cannot be deleted than there is room to set aside: each pass tries the others again",
-            look_at_last_error(labelled_table),
+            Some(look_at_last_error(labelled_table)),
         ),
         (
             temporary,
             "temporary: expired rows are deleted by ttl.purge only",
-            purge.clone(),
+            Some(format!("SELECT ttl.purge({table});")),
         ),
         (
-            unstartable,
+            unstartable.len(),
             "no background process of its owner could be started; the server log says why",
-            "Look for its owner's FATAL in the server's log: ALTER ROLE … LOGIN, GRANT CONNECT ON DATABASE …".to_owned(),
+            unstartable
+                .first()
+                .and_then(|&table| letting_connect(table)),
         ),
         (
             clock,
             "deletion is held for ttl.change_delay: the system clock was set by more than a minute, or the server was down for so long",
-            format!("SELECT clock_timestamp(); if that is right: {purge}"),
+            Some(format!(
+                "SELECT clock_timestamp(); -- if that is right, ttl.purge({table}) deletes at once"
+            )),
         ),
         (
             neglected,
             "no worker has processed the table recently: workers are busy with other tables, see ttl.max_workers",
-            "ALTER SYSTEM SET ttl.max_workers = …; SELECT pg_reload_conf();".to_owned(),
+            more_workers.map(|more| {
+                format!("ALTER SYSTEM SET ttl.max_workers = {more}; SELECT pg_reload_conf();")
+            }),
         ),
     ] {
         if count > 0 {
-            problems.push(Problem::new(format!("{text}{}", of_tables(count))).with_statement(to_do));
+            let problem = Problem::new(format!("{text}{}", of_tables(count)));
+            problems.push(problem.with_statements(to_do));
         }
     }
     problems
+}
+
+/// The statement without which PostgreSQL lets no process of the table's owner connect to the database; `None` if
+/// it does.
+fn letting_connect(table: pg_sys::Oid) -> Option<String> {
+    let owner = catalog::class(table)?.owner;
+    let database = background::my_database();
+    if roles::may_connect(database, owner) {
+        return None;
+    }
+    let role = catalog::quote_identifier(&roles::name(owner));
+    Some(match roles::needs_login(owner) {
+        true => format!("ALTER ROLE {role} LOGIN;"),
+        false => format!(
+            "GRANT CONNECT ON DATABASE {} TO {role};",
+            catalog::quote_identifier(&databases::name(database))
+        ),
+    })
 }
 
 fn and_others(count: usize) -> String {

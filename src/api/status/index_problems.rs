@@ -3,15 +3,15 @@
 use super::disclosure::shows_errors;
 use super::rules;
 use super::table_state::need;
-use crate::api::policy::expire_index::how_to_validate;
+use crate::api::policy::expire_index::{how_to_validate, reindex};
 use crate::api::policy::problem::Problem;
-use crate::pg::catalog;
+use crate::pg::catalog::{self, timescale};
 use crate::policy::{IndexRule, Policy};
 use crate::settings;
 use crate::store::missing_index::missing;
 use crate::store::time_zone::TimeZone;
 use crate::store::ttl_index::TtlIndex;
-use crate::store::{TablePolicy, index_of, ttl_index, without_its_index};
+use crate::store::{TablePolicy, index_of, predicate, ttl_index, without_its_index};
 use crate::worker::builder::{self, BuildNeed, BuildState};
 use pgrx::pg_sys;
 
@@ -39,14 +39,22 @@ pub(super) fn missing_indexes(
             true => {
                 Problem::new(text).with_statement("SELECT * FROM pg_stat_progress_create_index;")
             }
-            false => {
-                let table = catalog::qualified_name(relid);
-                let statement = format!("CREATE INDEX CONCURRENTLY ON {table} {definition};");
-                Problem::new(text).with_statement(statement)
-            }
+            false => Problem::new(text).with_statement(create_index(relid, &definition)),
         }
     };
     missing(relid, policy, clock).map(problem)
+}
+
+/// The statement that builds an index, without locking writers out where PostgreSQL can do that.
+fn create_index(relid: pg_sys::Oid, definition: &str) -> String {
+    let is_partitioned = catalog::class(relid)
+        .is_some_and(|class| class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE);
+    let how = match is_partitioned || timescale::is_hypertable(relid) {
+        true => "",
+        false => " CONCURRENTLY",
+    };
+    let table = catalog::qualified_name(relid);
+    format!("CREATE INDEX{how} ON {table} {definition};")
 }
 
 /// C21: what deletion waits for.
@@ -72,34 +80,44 @@ fn unknown_zone(rule: &IndexRule, found: &TtlIndex) -> Option<String> {
     is_unknown.then(|| format!("this server has no time zone \"{zone}\""))
 }
 
-/// M14: a table that inherits and lacks the index of an expression.
-fn unindexed_child(relid: pg_sys::Oid, found: &TtlIndex) -> Option<String> {
-    let child = catalog::qualified_name(without_its_index(relid, found)?);
-    Some(format!(
+/// M14: a table that inherits and lacks the index of an expression, and the statement that builds it.
+fn unindexed_child(
+    relid: pg_sys::Oid,
+    index: pg_sys::Oid,
+    found: &TtlIndex,
+) -> Option<(String, Option<String>)> {
+    let child = without_its_index(relid, found)?;
+    let create = predicate::written_key(index).ok();
+    let create = create.map(|key| create_index(child, &format!("(({key}))")));
+    let child = catalog::qualified_name(child);
+    let reason = format!(
         "table {child}, which inherits from the table, has no index on the same expression"
-    ))
+    );
+    Some((reason, create))
 }
 
 /// M8: TTL indexes by which no row expires.
 pub(super) fn unused_rules(relid: pg_sys::Oid, policy: &Policy) -> Vec<Problem> {
     let problem = |rule: &IndexRule| {
         let name = catalog::quote_identifier(&rule.index);
-        let reason = match index_of(relid, &rule.index) {
-            None => format!("there is no index {name}"),
+        let (reason, to_do) = match index_of(relid, &rule.index) {
+            None => (format!("there is no index {name}"), None),
             Some(index) => match ttl_index::read(index)? {
-                Ok(found) if found.is_valid => {
-                    unknown_zone(rule, &found).or_else(|| unindexed_child(relid, &found))?
-                }
+                Ok(found) if found.is_valid => match unknown_zone(rule, &found) {
+                    Some(reason) => (reason, None),
+                    None => unindexed_child(relid, index, &found)?,
+                },
                 Ok(_) => {
                     let how = how_to_validate(index);
-                    format!("index {name} is not valid. {}", how.trim_end_matches('.'))
+                    let reason =
+                        format!("index {name} is not valid. {}", how.trim_end_matches('.'));
+                    (reason, reindex(index).map(|statement| statement + ";"))
                 }
-                Err(unfit) => format!("index {name} {}", unfit.reason),
+                Err(unfit) => (format!("index {name} {}", unfit.reason), None),
             },
         };
-        Some(Problem::new(format!(
-            "no row expires by a TTL index: {reason}"
-        )))
+        let text = format!("no row expires by a TTL index: {reason}");
+        Some(Problem::new(text).with_statements(to_do))
     };
     policy.rules.iter().filter_map(problem).collect()
 }

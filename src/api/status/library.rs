@@ -44,10 +44,7 @@ pub(in crate::api) fn problem() -> Option<Problem> {
             let text = format!(
                 "the objects of ttl_ext in this database are of {version}, the library only of {LIBRARY}: install the newer version, and restart"
             );
-            Some(
-                Problem::new(text)
-                    .with_statement("Install the newer version, and restart the server."),
-            )
+            Some(Problem::new(text))
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use super::{
     cluster_figures, constraint_problems, deletion_problems, index_problems, library,
-    trigger_problems,
+    parent_problems, trigger_problems,
 };
-use crate::api::policy::problem::Problem;
+use crate::api::policy::problem::{Problem, look_at_locks};
 use crate::api::policy::{archive_to, cluster};
 use crate::citus;
 use crate::deletion::partition_bounds::{self, DateColumn};
@@ -26,13 +26,13 @@ type Label = Option<Result<Rc<Policy>>>;
 struct CheckGroup {
     find: fn(pg_sys::Oid, &Label) -> Vec<Problem>,
     cannot: &'static str,
-    to_do: &'static str,
+    to_do: fn(pg_sys::Oid) -> String,
 }
 
 const OF_TABLE: CheckGroup = CheckGroup {
     find: of,
     cannot: "could not examine the table",
-    to_do: "Try again, or find the session that holds a lock on the table in pg_locks.",
+    to_do: look_at_locks,
 };
 /// Reads only catalogs and shared memory: this works even if the table cannot be opened.
 const OF_DELETION: CheckGroup = CheckGroup {
@@ -42,7 +42,7 @@ const OF_DELETION: CheckGroup = CheckGroup {
 const OF_NODES: CheckGroup = CheckGroup {
     find: |rel, label| policy_of(label).map_or(vec![], |_| cluster_figures::silent_nodes(rel)),
     cannot: "could not query the other nodes",
-    to_do: "SELECT * FROM ttl.placements;",
+    to_do: |_| "SELECT * FROM ttl.placements;".to_owned(),
 };
 const OF_LIBRARY: CheckGroup = CheckGroup {
     find: |_, label| {
@@ -70,7 +70,7 @@ pub(in crate::api) fn all(rel: pg_sys::Oid) -> Vec<Problem> {
         };
         contained_errors::contain(find).unwrap_or_else(|failure| {
             let text = format!("{}: {}", group.cannot, failure.text());
-            vec![Problem::new(text).with_statement(group.to_do)]
+            vec![Problem::new(text).with_statement((group.to_do)(rel))]
         })
     });
     let mut found: Vec<Problem> = found.collect();
@@ -92,7 +92,7 @@ fn of(rel: pg_sys::Oid, label: &Label) -> Vec<Problem> {
         Some(Ok(policy)) => policy,
         Some(Err(error)) => {
             let text = format!(
-                "the label cannot be read, so no row expires: {}",
+                "the label cannot be read, so no row expires: {}{SET_ANEW}",
                 error.text()
             );
             return vec![Problem::new(text).with_statement(remove_label(rel))];
@@ -104,17 +104,20 @@ fn of(rel: pg_sys::Oid, label: &Label) -> Vec<Problem> {
     }
     if label_provider::check_columns(rel, policy).is_err() {
         let columns = policy.columns().collect::<Vec<_>>().join(", ");
-        let text = format!("a column is missing or of another type, so no row expires: {columns}");
+        let text = format!(
+            "a column is missing or of another type, so no row expires: {columns}{SET_ANEW}"
+        );
         return vec![Problem::new(text).with_statement(remove_label(rel))];
     }
     let Some(columns) = cache::policy(rel) else {
         return vec![];
     };
-    let mut problems = overruled(rel, &columns);
+    let mut problems: Vec<Problem> = overruled(rel, &columns).into_iter().collect();
     if policy.is_on() {
         problems.extend(of_citus(rel));
         problems.extend(in_columnstore(rel));
         if columns.labelled_table == rel {
+            problems.extend(parent_problems::of(rel, policy, &columns));
             problems.extend(index_problems::unused_rules(rel, policy));
             problems.extend(foreign_tables(rel));
             problems.extend(tables_of_others(rel));
@@ -157,9 +160,12 @@ fn of(rel: pg_sys::Oid, label: &Label) -> Vec<Problem> {
     problems
 }
 
+/// What follows the removal of a label.
+const SET_ANEW: &str = "; without the label, ttl.enable() or ttl.expire_after() sets it anew";
+
 fn remove_label(relid: pg_sys::Oid) -> String {
     let table = catalog::qualified_name(relid);
-    format!("SECURITY LABEL FOR ttl ON TABLE {table} IS NULL; then ttl.enable() anew")
+    format!("SECURITY LABEL FOR ttl ON TABLE {table} IS NULL;")
 }
 
 /// The policy was restored: deletion waits for `ttl.resume`.
@@ -218,8 +224,9 @@ fn foreign_tables(relid: pg_sys::Oid) -> Vec<Problem> {
         .filter(is_foreign)
         .map(|table| {
             let name = catalog::qualified_name(table);
-            let text = format!("expired rows of foreign table {name} are never deleted");
-            Problem::new(text).with_statement("Delete them on the server that has them.")
+            Problem::new(format!(
+                "expired rows of foreign table {name} are never deleted: delete them on the server that has them"
+            ))
         })
         .collect()
 }
@@ -285,25 +292,13 @@ fn in_columnstore(relid: pg_sys::Oid) -> Option<Problem> {
     })
 }
 
-/// An ancestor's label overrules the table's, or rows can be written through a parent without TTL.
-fn overruled(relid: pg_sys::Oid, columns: &TablePolicy) -> Vec<Problem> {
-    if columns.labelled_table != relid {
+/// An ancestor's label overrules the table's.
+fn overruled(relid: pg_sys::Oid, columns: &TablePolicy) -> Option<Problem> {
+    (columns.labelled_table != relid).then(|| {
         let labelled_table = catalog::qualified_name(columns.labelled_table);
         let text = format!(
             "not in effect: {labelled_table} has its own time to live, which holds for this table"
         );
-        let table = catalog::qualified_name(relid);
-        let statement = format!("SECURITY LABEL FOR ttl ON TABLE {table} IS NULL;");
-        return vec![Problem::new(text).with_statement(statement)];
-    }
-    catalog::parents(relid)
-        .into_iter()
-        .map(|parent| {
-            let parent = catalog::qualified_name(parent);
-            let text =
-                format!("no INSERT or UPDATE through {parent}, which has no time to live itself");
-            let parent = catalog::quote_literal(&parent);
-            Problem::new(text).with_statement(format!("SELECT ttl.enable({parent}, '30 days');"))
-        })
-        .collect()
+        Problem::new(text).with_statement(remove_label(relid))
+    })
 }

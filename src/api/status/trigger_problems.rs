@@ -89,6 +89,7 @@ fn too_late(table: pg_sys::Oid) -> Vec<Problem> {
         .filter(|other| !other.is_clone && other.name.as_slice() > name)
         .filter(triggers::Trigger::sees_row_before_write)
         .map(|other| {
+            let renamed = quote_identifier(&name_before(&other.name));
             let other = quote_identifier(&shown(&other.name));
             let table = qualified_name(table);
             let text = format!(
@@ -96,10 +97,16 @@ fn too_late(table: pg_sys::Oid) -> Vec<Problem> {
                 quote_identifier(TRIGGER_NAME)
             );
             Problem::new(text).with_statement(format!(
-                "ALTER TRIGGER {other} ON {table} RENAME TO a_name_that_sorts_before_it;"
+                "ALTER TRIGGER {other} ON {table} RENAME TO {renamed};"
             ))
         })
         .collect()
+}
+
+/// The trigger's name, so that it fires before the extension's, and after others of ASCII names: `}` is right
+/// before `~`. PostgreSQL cuts a name that is too long.
+fn name_before(name: &[u8]) -> String {
+    format!("}}{}", shown(name))
 }
 
 fn shown(name: &[u8]) -> String {

@@ -78,6 +78,37 @@ pub(crate) fn of(relid: Oid) -> Vec<Constraint> {
     found
 }
 
+/// Whether each table refers to the other by foreign keys, perhaps by way of tables between them; of so many that nobody
+/// can tell soon, no. Locks nothing.
+pub(crate) fn refer_to_each_other(one: Oid, other: Oid) -> bool {
+    reaches(one, other) && reaches(other, one)
+}
+
+fn reaches(from: Oid, to: Oid) -> bool {
+    const MOST: usize = 100;
+    let mut found = vec![from];
+    let mut next = 0;
+    while let Some(&relid) = found.get(next)
+        && found.len() <= MOST
+    {
+        let key = (
+            pg_sys::Anum_pg_constraint_conrelid as i16,
+            KeyDatum::Oid(relid),
+        );
+        CONSTRAINTS.scan(&[key], &mut |row| {
+            if row.contype.cast_unsigned() == b'f' && !found.contains(&row.confrelid) {
+                found.push(row.confrelid);
+            }
+            false
+        });
+        if found.contains(&to) {
+            return true;
+        }
+        next += 1;
+    }
+    false
+}
+
 /// Whether a stored expression is `function(column)`, or `function(column) IS NOT FALSE`, by its
 /// text: parsing it is most of what the constraint costs.
 pub(in crate::pg) fn is_call(stored: &CStr, function: Oid, attno: i16) -> bool {

@@ -1,6 +1,7 @@
 //! The databases of the server, read by a process that is connected to none.
 
 use super::rows::{Cache, Catalog};
+use crate::pg::abi::encoding;
 use pgrx::pg_sys;
 use std::collections::HashSet;
 
@@ -42,6 +43,12 @@ pub(crate) fn is_template(database: u32) -> bool {
     DATABASE
         .get(database.into(), |row| row.datistemplate)
         .unwrap_or(false)
+}
+
+/// The name of the database; empty if there is none.
+pub(crate) fn name(database: pg_sys::Oid) -> String {
+    // SAFETY: a catalog look-up within a transaction: a palloc'd C string, or null.
+    unsafe { encoding::from_nullable(pg_sys::get_database_name(database)) }.unwrap_or_default()
 }
 
 /// The OID of the database of that name.

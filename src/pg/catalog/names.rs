@@ -154,6 +154,12 @@ pub(crate) fn named_type(name: Node<'_, pg_sys::TypeName>) -> Option<(Oid, i32)>
     }
 }
 
+/// The type itself, or that below a domain.
+pub(crate) fn base_type(type_oid: Oid) -> Oid {
+    // SAFETY: a catalog look-up.
+    unsafe { pg_sys::getBaseType(type_oid) }
+}
+
 /// A type, as a user would write it.
 pub(crate) fn of_type(type_oid: Oid) -> String {
     // SAFETY: the function returns a palloc'd C string.

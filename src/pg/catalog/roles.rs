@@ -84,7 +84,6 @@ pub(crate) fn reads_all_statistics() -> bool {
 /// 17 on that can be passed by) and CONNECT. Limits of connections do not count background
 /// processes. Reads shared catalogs only; within a transaction.
 pub(crate) fn may_connect(database: pg_sys::Oid, role: pg_sys::Oid) -> bool {
-    let can_login = cfg!(since17) || can_login(role);
     // SAFETY: syscache look-ups within a transaction.
     let may = unsafe {
         let connect = pg_sys::AclMode::from(pg_sys::ACL_CONNECT);
@@ -94,7 +93,12 @@ pub(crate) fn may_connect(database: pg_sys::Oid, role: pg_sys::Oid) -> bool {
         let result = pg_sys::object_aclcheck(pg_sys::DatabaseRelationId, database, role, connect);
         result == pg_sys::AclResult::ACLCHECK_OK
     };
-    can_login && may
+    may && !needs_login(role)
+}
+
+/// Whether the role lacks LOGIN, and a background process needs it.
+pub(crate) fn needs_login(role: pg_sys::Oid) -> bool {
+    cfg!(not(since17)) && !can_login(role)
 }
 
 // SAFETY: AUTHOID is the syscache of pg_authid by OID, whose rows begin with this struct.

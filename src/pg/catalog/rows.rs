@@ -100,11 +100,11 @@ impl<F> Cache<F> {
 pub(crate) const CLASS: Cache<pg_sys::FormData_pg_class> =
     unsafe { Cache::new(pg_sys::SysCacheIdentifier::RELOID) };
 
-// SAFETY: PROCOID is the syscache of pg_proc by OID, whose rows begin with this struct.
+// SAFETY: OPEROID is the syscache of pg_operator by OID, whose rows begin with this struct.
 pub(crate) const OPERATOR: Cache<pg_sys::FormData_pg_operator> =
     unsafe { Cache::new(pg_sys::SysCacheIdentifier::OPEROID) };
 
-// SAFETY: as above.
+// SAFETY: PROCOID is the syscache of pg_proc by OID, whose rows begin with this struct.
 pub(crate) const FUNCTION: Cache<pg_sys::FormData_pg_proc> =
     unsafe { Cache::new(pg_sys::SysCacheIdentifier::PROCOID) };
 

@@ -22,6 +22,17 @@ pub(crate) fn hinting_at<T>(code: PgSqlErrorCode, hint: &str, work: impl FnOnce(
         .execute()
 }
 
+/// As [`hinting_at`], but in place of the HINT that the error has.
+pub(crate) fn replacing_hint_at<T>(
+    code: PgSqlErrorCode,
+    hint: &str,
+    work: impl FnOnce() -> T,
+) -> T {
+    PgTryBuilder::new(AssertUnwindSafe(work))
+        .catch_when(code, |error| Error::of(error).hint(hint).raise())
+        .execute()
+}
+
 /// Runs `work`, which parses a command's field; its error names the field.
 pub(crate) fn naming<T>(field: &str, hint: &str, work: impl FnOnce() -> T) -> T {
     rewording(Some(field), hint, work)

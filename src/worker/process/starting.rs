@@ -23,6 +23,9 @@ const AFTER_DEATH: i64 = 5_000_000;
 /// A process that has not taken its place after so long never will.
 const STARTS_WITHIN: i64 = 60_000_000;
 
+/// Slots are scarce until this time has passed without one lacking: single starts succeed all the while.
+const SCARCE_FOR: i64 = 60_000_000;
+
 /// A process that has been started: its place and the postmaster's handle.
 struct StartedProcess {
     place: usize,
@@ -35,6 +38,8 @@ struct StartedProcess {
 pub(in crate::worker) struct Starter {
     started: Vec<StartedProcess>,
     clients: Clients,
+    /// When a slot was last lacking.
+    slot_lacked_at: i64,
 }
 
 impl Starter {
@@ -261,6 +266,7 @@ impl Starter {
             if self.is_one_ending() {
                 return StartOutcome::Soon;
             }
+            self.slot_lacked_at = now;
             log::once(
                 "slots",
                 &format!(
@@ -271,7 +277,9 @@ impl Starter {
             );
             return StartOutcome::NoSlot;
         };
-        log::over("slots");
+        if now.saturating_sub(self.slot_lacked_at) > SCARCE_FOR {
+            log::over("slots");
+        }
         self.started.push(StartedProcess {
             place,
             task,

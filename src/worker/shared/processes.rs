@@ -219,6 +219,20 @@ pub(in crate::worker) fn take(place: usize) -> Option<&'static Process> {
     (!is_held).then_some(process)
 }
 
+/// The tables of this database at which other workers were in a turn before this one began its own.
+pub(in crate::worker) fn tables_of_earlier_turns() -> Vec<u32> {
+    let turn = |process: &Process| {
+        let table = process.report.table()?;
+        Some((process.turn.load(Ordering::Acquire), table))
+    };
+    let Some((own, began)) = own().and_then(|own| Some((own, turn(own)?))) else {
+        return vec![];
+    };
+    let others = workers_in(own.database.load(Ordering::Relaxed)).filter_map(turn);
+    let earlier = others.filter(|other| *other < began);
+    earlier.map(|(_, table)| table).collect()
+}
+
 /// How many other workers are in a turn at a slow owner's table.
 pub(in crate::worker) fn others_in_slow_turns() -> usize {
     let me = background::my_pid();

@@ -40,6 +40,11 @@ impl Phase {
 }
 
 impl Report {
+    /// The table of its turn.
+    pub(in crate::worker) fn table(&self) -> Option<u32> {
+        Some(self.table.load(Ordering::Relaxed)).filter(|&table| table != 0)
+    }
+
     /// A turn begins at a table, or, with 0, ends.
     pub(in crate::worker) fn set_table(&self, table: u32) {
         let phase = if table == 0 {

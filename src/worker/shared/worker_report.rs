@@ -60,7 +60,7 @@ fn show(worker: &Process) -> Option<WorkerReport> {
     if pid == 0 || pid == STARTING || database == 0 || !background::is_alive(pid) {
         return None;
     }
-    let table = Some(worker.report.table.load(Ordering::Relaxed)).filter(|&table| table != 0);
+    let table = worker.report.table();
     let phase = worker.report.phase.load(Ordering::Relaxed);
     let phase = Phase::ALL
         .into_iter()

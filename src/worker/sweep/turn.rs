@@ -8,7 +8,7 @@ use crate::deletion::referred::Referred;
 use crate::deletion::set_aside::SetAside;
 use crate::deletion::{batch_size, probe, worker_transaction};
 use crate::error::Error;
-use crate::pg::catalog;
+use crate::pg::catalog::{self, constraints};
 use crate::pg::server::{activity, background, timeout};
 use crate::settings;
 use crate::store::paused_tables;
@@ -16,14 +16,16 @@ use crate::worker::queue::fairness::{LONG_TURN, PATIENCE, Spent};
 use crate::worker::queue::schedule::{self, Outcome};
 use crate::worker::shared::state::{self, Progress, TableKey};
 use crate::worker::shared::worker_report::{self, Phase};
-use crate::worker::shared::{self, blocked, claims, log, wakeups};
-use pgrx::PgSqlErrorCode;
+use crate::worker::shared::{self, blocked, claims, log, processes, wakeups};
+use pgrx::{PgSqlErrorCode, pg_sys};
 use std::time::{Duration, Instant};
 
 /// M9: a turn ends after this number of rows,
 const ROWS: u64 = 50_000;
 /// or so much time.
 const TIME: Duration = Duration::from_secs(1);
+/// So long a turn is put off while another worker is at a table of the same ring of foreign keys, in microseconds.
+const FORESTALLED: i64 = 100_000;
 /// After so much time for rows that cannot be deleted, others are tried.
 const FUTILE: Duration = Duration::from_millis(50);
 /// Rows that cannot be deleted take at most this fraction of a worker's time.
@@ -132,9 +134,27 @@ fn work(key: TableKey, drops: bool, pace: &mut Pace) -> Result<Outcome, Error> {
     if let Some(until) = job.policy.waits_until(began).or_else(paused) {
         return Ok(rest(key, scheduled(until)));
     }
+    if has_been_forestalled(key)? {
+        let until = background::monotonic().saturating_add(FORESTALLED);
+        return Ok(Outcome::Resting { until, interval: 0 });
+    }
     activity::working(&format!("ttl: deleting expired rows of {}", job.name));
     // Another worker has just found that the table is not to be swept any more.
     Turn::begin(key, job, pace).map_or(Ok(nothing), Turn::run)
+}
+
+/// Whether another worker is at a table that this one refers to and that refers to it. Rows that expire together
+/// would be locked by both workers, each of which would wait for the other's.
+fn has_been_forestalled(key: TableKey) -> Result<bool, Error> {
+    let others = processes::tables_of_earlier_turns();
+    if others.is_empty() {
+        return Ok(false);
+    }
+    let table = pg_sys::Oid::from(key.relid);
+    worker_transaction::run(|| {
+        let is_related = |other: u32| constraints::refer_to_each_other(table, other.into());
+        Ok(others.into_iter().any(is_related))
+    })
 }
 
 /// Tries to drop the partition as a whole. If that is impossible, except for a lock that may

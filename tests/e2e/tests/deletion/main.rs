@@ -10,6 +10,7 @@ mod locks;
 mod partitions;
 mod races;
 mod ranges;
+mod rings;
 mod rls;
 mod tables;
 mod unreadable;

@@ -6,6 +6,28 @@ use ttl_ext_e2e::{Database, PATIENCE, Server, until};
 const BUILDERS: &str =
     "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'ttl_ext index builder'";
 
+/// Where some processes can be started and others cannot, that is logged once.
+#[test]
+fn a_lack_of_slots_is_logged_once() {
+    let server = Server::start_sweeping(&[("max_worker_processes", "3")]);
+    let databases = ["one", "two", "three"].map(|name| server.database(name));
+    let mut sessions = databases.each_ref().map(Database::connect);
+    for session in &mut sessions {
+        session.run("CREATE TABLE t (id int); SELECT ttl.enable('t', 1)");
+    }
+    for id in 1..8 {
+        for session in &mut sessions {
+            session.run(&format!("INSERT INTO t VALUES ({id})"));
+        }
+        std::thread::sleep(std::time::Duration::from_secs(1));
+    }
+    let log = std::fs::read_to_string(server.dir().join("server.log")).expect("a log");
+    let told = log
+        .matches("no slot for a background worker is free")
+        .count();
+    assert!(told <= 1, "{log}");
+}
+
 /// Workers and schedulers leave when nothing is due: the launcher and an index builder leave two for
 /// a parallel query, beside the launcher of logical replication.
 #[test]

@@ -61,7 +61,7 @@ fn assert_refused(session: &mut Session, table: &str, insert: &str) {
     for statement in [insert.to_owned(), format!("SELECT ttl.purge('{table}')")] {
         let error = session.error(&statement);
         assert_eq!(error.code().code(), "55000", "{statement}: {error:?}");
-        let call = format!("SELECT ttl.archive_to('public.{table}', 'public.gone') confirms it");
+        let call = format!("SELECT ttl.archive_to('public.{table}', 'public.gone');");
         assert!(
             error.hint().is_some_and(|hint| hint.contains(&call)),
             "{statement}: {error:?}"

@@ -1,0 +1,74 @@
+//! `ttl.check`: settings for a back-fill or a look at the disk that were made to last, so that every session has them.
+
+use crate::api::policy::problem::Problem;
+use crate::pg::abi::report::or_raise;
+use crate::pg::abi::{encoding, values};
+
+/// The settings, and what they do.
+const LASTING: [(&str, &str); 2] = [
+    (
+        "ttl.show_expired",
+        "sessions see expired rows that are not deleted yet",
+    ),
+    (
+        "ttl.preserve_ts",
+        "statements do not set the time of last modification, so rows expire although they are written",
+    ),
+];
+
+/// Those of this database, of all, of single roles, and of the configuration. For a single role `ttl.preserve_ts`
+/// is a choice: that of a role that imports.
+pub(super) fn problems() -> Vec<Problem> {
+    // A name is quoted; none stands for all. Of the configuration there is no more than what the session has of it.
+    let query = "SELECT CASE WHEN s.setrole OPERATOR(pg_catalog.=) 0::pg_catalog.oid THEN 'ALL' \
+                             ELSE pg_catalog.quote_ident(r.rolname::pg_catalog.text) END, \
+                        COALESCE(pg_catalog.quote_ident(d.datname::pg_catalog.text), ''), \
+                        pg_catalog.split_part(c.setting, '=', 1), pg_catalog.split_part(c.setting, '=', 2) \
+                   FROM pg_catalog.pg_db_role_setting AS s CROSS JOIN LATERAL pg_catalog.unnest(s.setconfig) AS c (setting) \
+                   LEFT JOIN pg_catalog.pg_roles AS r ON r.oid OPERATOR(pg_catalog.=) s.setrole \
+                   LEFT JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) s.setdatabase \
+                  WHERE s.setdatabase OPERATOR(pg_catalog.=) 0::pg_catalog.oid \
+                     OR d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database() \
+                 UNION ALL SELECT '', '', name, setting FROM pg_catalog.pg_settings \
+                  WHERE source OPERATOR(pg_catalog.=) 'configuration file' ORDER BY 3, 1, 2";
+    let found = or_raise(values::texts::<4>(query)).into_iter();
+    let found = found.filter_map(|[role, database, name, value]| {
+        let (name, effect) = LASTING.into_iter().find(|(lasting, _)| *lasting == name)?;
+        let is_choice = name == "ttl.preserve_ts" && !["", "ALL"].contains(&role.as_str());
+        (is_on(&value) && !is_choice).then(|| {
+            let (of, reset) = scope(&role, &database, name);
+            Problem::new(format!("{name} is on for {of}: {effect}")).with_statement(reset)
+        })
+    });
+    found.collect()
+}
+
+fn is_on(value: &str) -> bool {
+    values::boolean(&encoding::query(value)) == Some(true)
+}
+
+/// Whom the setting is for, and what resets it.
+fn scope(role: &str, database: &str, name: &str) -> (String, String) {
+    match (role, database) {
+        ("", _) => (
+            "all sessions, by the configuration".to_owned(),
+            format!("ALTER SYSTEM SET {name} = off; SELECT pg_reload_conf();"),
+        ),
+        ("ALL", "") => (
+            "all roles".to_owned(),
+            format!("ALTER ROLE ALL RESET {name};"),
+        ),
+        ("ALL", database) => (
+            format!("database {database}"),
+            format!("ALTER DATABASE {database} RESET {name};"),
+        ),
+        (role, "") => (
+            format!("role {role}"),
+            format!("ALTER ROLE {role} RESET {name};"),
+        ),
+        (role, database) => (
+            format!("role {role} in database {database}"),
+            format!("ALTER ROLE {role} IN DATABASE {database} RESET {name};"),
+        ),
+    }
+}
