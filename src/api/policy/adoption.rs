@@ -1,7 +1,7 @@
 //! Columns that a table has already and that get a meaning with its time to live: nothing of that is
 //! silent.
 
-use super::enable::Asked;
+use super::enable_arguments::Asked;
 use super::mass_expiry::{self, Consent, shown};
 use super::{guard, time_source};
 use crate::error::{Error, Result};

@@ -1,7 +1,8 @@
 //! What CREATE TABLE and ALTER TABLE ask by options `ttl.*` (C32), done as the functions do it.
 
 use super::disable::{Removal, turn_off};
-use super::enable::{self, index_method, turn_on};
+use super::enable::{index_method, turn_on};
+use super::enable_arguments::Asked;
 use super::mass_expiry::Consent;
 use super::set_default::change_default;
 use super::{guard, seconds_type, set_option};
@@ -72,7 +73,7 @@ fn set(
 ) -> Result<()> {
     let index = options.value("index", "auto").map(index_method);
     let granularity = options.value("ts_granularity", "0").map(read).transpose()?;
-    let asked = enable::Asked {
+    let asked = Asked {
         default_ttl,
         // Never none: a column may have that name.
         ts_column: options.get("ts_column").flatten().map(str::to_owned),

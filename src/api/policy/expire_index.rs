@@ -67,7 +67,7 @@ fn expire_index(
         };
         let seconds = expire_after_seconds.map(|value| {
             let refused = |error: Error| error.hint("NULL makes the index an ordinary one again.");
-            checked_seconds(value, "expire_after_seconds").map_err(refused)
+            time_source::checked_seconds(value, "expire_after_seconds").map_err(refused)
         });
         let seconds = seconds.transpose()?;
         let value = seconds.map_or("NULL".to_owned(), |seconds| seconds.to_string());
@@ -89,13 +89,6 @@ fn needless_zone() -> Error {
     Error::invalid("argument \"time_zone\" cannot be given without a number of seconds")
         .detail("NULL makes the index an ordinary one, which has no time zone.")
         .hint("Leave out \"time_zone\".")
-}
-
-pub(in crate::api) fn checked_seconds(value: i32, argument: &str) -> Result<i32> {
-    IndexRule::check_seconds(i64::from(value)).ok_or_else(|| {
-        let message = format!("invalid value for argument \"{argument}\": {value}");
-        Error::invalid(message).detail("It is a number of seconds from 0 to 2147483647.")
-    })
 }
 
 /// Makes the index a TTL index with these seconds, or with `None` an ordinary index; returns the

@@ -11,6 +11,7 @@ pub(in crate::api) mod counts;
 pub(in crate::api) mod disable;
 pub(in crate::api) mod document_column;
 pub(in crate::api) mod enable;
+pub(in crate::api) mod enable_arguments;
 pub(in crate::api) mod expire_after;
 pub(in crate::api) mod expire_index;
 pub(in crate::api) mod former_options;

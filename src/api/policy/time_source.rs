@@ -1,7 +1,6 @@
 //! What the time in a column is, for `ttl.expire_after` and its preview (M15): the column itself, or the instant that its number
 //! means.
 
-use super::expire_index::checked_seconds;
 use super::guard;
 use super::mass_expiry::shown;
 use crate::error::{Error, Result};
@@ -10,7 +9,7 @@ use crate::pg::abi::values::Text;
 use crate::pg::catalog::{
     self, Attribute, index, names, qualified_name, quote_identifier, quote_literal,
 };
-use crate::policy::EpochUnit;
+use crate::policy::{EpochUnit, IndexRule};
 use crate::store::dates::{DateKind, DateType};
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::ffi::CStr;
@@ -216,4 +215,11 @@ fn instant_of(type_oid: pg_sys::Oid, column: &str) -> Option<(&'static str, Stri
         )),
         _ => None,
     }
+}
+
+pub(in crate::api) fn checked_seconds(value: i32, argument: &str) -> Result<i32> {
+    IndexRule::check_seconds(i64::from(value)).ok_or_else(|| {
+        let message = format!("invalid value for argument \"{argument}\": {value}");
+        Error::invalid(message).detail("It is a number of seconds from 0 to 2147483647.")
+    })
 }

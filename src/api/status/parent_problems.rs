@@ -1,6 +1,6 @@
 //! `ttl.problems`: tables above one with a time to live that have none themselves.
 
-use crate::api::policy::enable::Asked;
+use crate::api::policy::enable_arguments::Asked;
 use crate::api::policy::expire_index::IndexOptions;
 use crate::api::policy::problem::Problem;
 use crate::pg::catalog::{self, index, qualified_name, quote_identifier, quote_literal};

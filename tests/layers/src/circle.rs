@@ -5,6 +5,24 @@ use petgraph::algo::tarjan_scc;
 use petgraph::graph::DiGraph;
 use std::collections::BTreeSet;
 
+/// A circle that is meant: the structure in shared memory has a field for the files that work with its parts
+/// (docs/decisions/0030-rooms-in-a-stack.md).
+const MEANT: &str = "worker/shared/";
+
+/// The circles that are not meant, in words.
+pub(crate) fn faults(circles: &[Circle]) -> Vec<String> {
+    let is_meant = |circle: &&Circle| circle.files.iter().all(|file| file.starts_with(MEANT));
+    let others = circles.iter().filter(|circle| !is_meant(circle));
+    others
+        .map(|circle| {
+            format!(
+                "files use each other in a circle: {}",
+                circle.files.join(", ")
+            )
+        })
+        .collect()
+}
+
 /// The files of each circle, sorted, and the uses within it; the largest circle first.
 pub(crate) fn all(source: &Source) -> Vec<Circle> {
     let uses = source.between_files();
@@ -58,6 +76,14 @@ mod tests {
         };
         assert_eq!(circle.files, ["a.rs", "b.rs"]);
         assert_eq!(circle.uses.len(), 2);
+        assert_eq!(faults(&all(&Source::of(&files))).len(), 1);
+        let meant = [
+            ("worker/shared/mod.rs", "mod part; use part::Part;"),
+            ("worker/shared/part.rs", "use super::control;"),
+        ];
+        let meant = all(&Source::of(&meant));
+        assert_eq!(meant.len(), 1);
+        assert!(faults(&meant).is_empty());
         assert!(all(&Source::of(&files[2..])).is_empty());
     }
 }

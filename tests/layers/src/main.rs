@@ -1,7 +1,7 @@
 //! `ttl_layers [SRC]`: every use between the rooms of `src/` runs downwards.
 //!
 //! A room is a folder or a file right below `src/`. Prints how often each uses which, the
-//! uses that run upwards, and the largest circle of files; fails if there is an upward use,
+//! uses that run upwards, and the circles of files; fails if there is an upward use, a circle that no decision accepts,
 //! a room without a place in the order, a word that a room must not know, a condition on one version of
 //! PostgreSQL, or a name that two files or two types have.
 
@@ -33,6 +33,8 @@ fn main() -> ExitCode {
     let mut faults = order::faults(&source, ORDER, WORDS);
     faults.extend(versions::faults(&source));
     faults.extend(names::faults(&source));
+    let circles = circle::all(&source);
+    faults.extend(circle::faults(&circles));
     let mut between: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for used in source.between_rooms() {
         *between.entry((used.room, used.to_room)).or_default() += 1;
@@ -48,7 +50,6 @@ fn main() -> ExitCode {
     for fault in &faults {
         println!("{fault}");
     }
-    let circles = circle::all(&source);
     for circle in &circles {
         println!("circle: {}", circle.files.join(", "));
         if std::env::var_os("TTL_CIRCLE").is_some() {
