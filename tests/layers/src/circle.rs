@@ -78,8 +78,14 @@ mod tests {
         assert_eq!(circle.uses.len(), 2);
         assert_eq!(faults(&all(&Source::of(&files))).len(), 1);
         let meant = [
-            ("worker/shared/mod.rs", "mod part; use part::Part;"),
-            ("worker/shared/part.rs", "use super::control;"),
+            (
+                "worker/shared/mod.rs",
+                "mod part; use crate::worker::shared::part::Part;",
+            ),
+            (
+                "worker/shared/part.rs",
+                "use crate::worker::shared::control;",
+            ),
         ];
         let meant = all(&Source::of(&meant));
         assert_eq!(meant.len(), 1);
