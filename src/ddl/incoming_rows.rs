@@ -13,7 +13,7 @@ use crate::pg::server::background;
 use crate::pg::session::xact;
 use crate::policy::{Policy, Shortened};
 use crate::settings;
-use crate::store::{extension, governing_label, label_of, policy_lock, seclabel};
+use crate::store::{cache, extension, governing_label, label_of, policy_lock, seclabel};
 use pgrx::pg_sys;
 
 /// The number of blocks up to which a table is searched for expired rows.
@@ -90,6 +90,35 @@ pub(super) fn after_attach(relid: pg_sys::Oid) {
     )
     .hint("To have them back, undo the statement, by DETACH PARTITION or NO INHERIT.")
     .warn();
+}
+
+/// Warns of a table that inherits from two tables with policies of their own: it follows the first's.
+pub(super) fn warn_of_other_policies(relid: pg_sys::Oid) {
+    let Some(family) = cache::labelled_table(relid) else {
+        return;
+    };
+    let is_another = |&above: &pg_sys::Oid| {
+        above != family
+            && cache::labelled_table(above) == Some(above)
+            && cache::own_label(above).is_some_and(|label| label.is_on())
+    };
+    if let Some(other) = catalog::ancestors(relid).into_iter().find(is_another) {
+        let (table, other, first) = (
+            catalog::qualified_name(relid),
+            catalog::qualified_name(other),
+            catalog::qualified_name(family),
+        );
+        Error::for_warning(format!(
+            "the time to live of {other} does not apply to table {table}"
+        ))
+        .detail(format!(
+            "The table also inherits from {first}, whose time to live applies."
+        ))
+        .hint(format!(
+            "To have it follow the other, run: ALTER TABLE {table} NO INHERIT {first};"
+        ))
+        .warn();
+    }
 }
 
 /// Makes background deletion in the family wait for `ttl.change_delay`.

@@ -134,7 +134,10 @@ pub(crate) fn after(scope: Scope, node: Node<'_>) {
         sync_trigger::after(outermost, node);
         // A partition, or child, that has come to a table with a time to live.
         let come = node.cast().and_then(names::created).or(running.reparented);
-        come.into_iter().for_each(places::reserve_or_warn);
+        if let Some(table) = come {
+            places::reserve_or_warn(table);
+            incoming_rows::warn_of_other_policies(table);
+        }
     }
     running
         .incoming

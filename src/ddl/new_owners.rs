@@ -85,8 +85,8 @@ fn hands_over(relid: pg_sys::Oid, former: pg_sys::Oid, policy: pg_sys::Oid) -> b
 }
 
 /// The tables with a policy by which rows are deleted from the table, rows that it refers to, or rows that go there.
-fn reaching(relid: pg_sys::Oid, archives: &[(pg_sys::Oid, pg_sys::Oid)]) -> HashSet<pg_sys::Oid> {
-    let mut found: HashSet<pg_sys::Oid> = archives
+fn reaching(relid: pg_sys::Oid, archives: &[(pg_sys::Oid, pg_sys::Oid)]) -> Vec<pg_sys::Oid> {
+    let mut found: Vec<pg_sys::Oid> = archives
         .iter()
         .filter(|(_, archive)| archive_check::family(*archive).contains(&relid))
         .map(|(policy, _)| *policy)
@@ -102,6 +102,9 @@ fn reaching(relid: pg_sys::Oid, archives: &[(pg_sys::Oid, pg_sys::Oid)]) -> Hash
         let referenced = referenced.flat_map(catalog::all_inheritors);
         next.extend(referenced.filter(|&table| seen.insert(table)));
     }
+    // All sessions lock them in the same order.
+    found.sort_unstable_by_key(|relid| relid.to_u32());
+    found.dedup();
     found
 }
 

@@ -119,6 +119,7 @@ fn of(rel: pg_sys::Oid, label: &Label) -> Vec<Problem> {
         if columns.labelled_table == rel {
             problems.extend(parent_problems::of(rel, policy, &columns));
             problems.extend(index_problems::unused_rules(rel, policy));
+            problems.extend(children_of_others(rel));
             problems.extend(foreign_tables(rel));
             problems.extend(tables_of_others(rel));
             problems.extend(half_detached(rel));
@@ -168,14 +169,32 @@ fn remove_label(relid: pg_sys::Oid) -> String {
     format!("SECURITY LABEL FOR ttl ON TABLE {table} IS NULL;")
 }
 
+/// A table that inherits from this one and from another with a policy follows that of its first parent.
+fn children_of_others(relid: pg_sys::Oid) -> Option<Problem> {
+    let other = |&child: &pg_sys::Oid| cache::labelled_table(child).filter(|&it| it != relid);
+    let mut children = catalog::all_inheritors(relid).into_iter();
+    let (child, other) = children.find_map(|child| Some((child, other(&child)?)))?;
+    let (child, other) = (
+        catalog::qualified_name(child),
+        catalog::qualified_name(other),
+    );
+    Some(
+        Problem::new(format!(
+            "rows of {child} do not follow this time to live, but that of {other}, its first parent"
+        ))
+        .with_statement(format!("ALTER TABLE {child} NO INHERIT {other};")),
+    )
+}
+
 /// The policy was restored: deletion waits for `ttl.resume`.
 fn guarded(relid: pg_sys::Oid, policy: &Policy) -> Option<Problem> {
     policy.restored.then(|| {
         let table = catalog::quote_literal(&catalog::qualified_name(relid));
-        let text = format!(
-            "nothing is deleted: restored from a dump, labelled by hand, or given to another owner; \
-             SELECT ttl.resume({table}) starts deletion"
-        );
+        let why = match policy.handed_over {
+            true => "its table, or one that its deletion reaches, has belonged to another owner",
+            false => "restored from a dump, labelled by hand, or older than the extension",
+        };
+        let text = format!("nothing is deleted: {why}; SELECT ttl.resume({table}) starts deletion");
         Problem::new(text).with_statement(format!("SELECT ttl.resume({table});"))
     })
 }

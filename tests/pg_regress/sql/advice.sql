@@ -64,6 +64,7 @@ SELECT ttl.enable('seen', '1e30 years');
 -- types that have no time, but a way to one
 CREATE DOMAIN day AS date;
 CREATE DOMAIN iso AS text;
+SET timezone = 'America/Los_Angeles';
 CREATE TABLE types (d day, s iso, v varchar(30), r tstzrange, f real, n int);
 SELECT ttl.expire_after('types', 'd', 0);
 CREATE INDEX types_d_expiry ON advice.types ((d::date)); SELECT ttl.expire_index('advice.types_d_expiry', 0);
@@ -75,6 +76,17 @@ SELECT ttl.expire_after('types', 'r', 0);
 CREATE INDEX types_r_expiry ON advice.types (pg_catalog.upper(r)); SELECT ttl.expire_index('advice.types_r_expiry', 0);
 SELECT ttl.expire_after('types', 'f', 0);
 SELECT ttl.enable('types', 60, ts_column => 'd');
+
+-- two parents with a time to live each: that of the first holds
+CREATE TABLE first (id int);
+CREATE TABLE second (k int);
+SELECT ttl.enable('first', 2), ttl.enable('second', 60);
+CREATE TABLE of_both () INHERITS (first, second);
+SELECT relation, problem, to_do FROM ttl.check() WHERE relation = 'second'::regclass AND problem LIKE '%parent%';
+ALTER TABLE of_both NO INHERIT first;
+ALTER TABLE of_both INHERIT first;
+ALTER TABLE advice.of_both NO INHERIT advice.first;
+SELECT relation, problem FROM ttl.check() WHERE relation = 'second'::regclass AND problem LIKE '%parent%';
 
 SET client_min_messages = warning;
 DROP SCHEMA advice CASCADE;
