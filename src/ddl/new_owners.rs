@@ -8,7 +8,7 @@ use crate::citus;
 use crate::deletion::archive_check;
 use crate::error::Error;
 use crate::keys::restoring;
-use crate::pg::catalog::{self, foreign_key, roles};
+use crate::pg::catalog::{self, constraints, roles};
 use crate::store::{cache, labels};
 use pgrx::pg_sys;
 use std::cell::RefCell;
@@ -96,9 +96,8 @@ fn reaching(relid: pg_sys::Oid, archives: &[(pg_sys::Oid, pg_sys::Oid)]) -> Vec<
     while let Some(table) = next.pop() {
         pgrx::check_for_interrupts!();
         found.extend(cache::labelled_table(table));
-        let keys = foreign_key::of_referencing(table).into_iter();
-        let referenced = keys.filter_map(|key| foreign_key::get(key).map(|key| key.referenced));
         // A partition may have foreign keys of its own.
+        let referenced = constraints::referenced_by(table).into_iter();
         let referenced = referenced.flat_map(catalog::all_inheritors);
         next.extend(referenced.filter(|&table| seen.insert(table)));
     }

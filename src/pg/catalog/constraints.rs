@@ -78,6 +78,22 @@ pub(crate) fn of(relid: Oid) -> Vec<Constraint> {
     found
 }
 
+/// The tables to which this one refers by foreign keys. Locks nothing.
+pub(crate) fn referenced_by(relid: Oid) -> Vec<Oid> {
+    let mut found = Vec::new();
+    let key = (
+        pg_sys::Anum_pg_constraint_conrelid as i16,
+        KeyDatum::Oid(relid),
+    );
+    CONSTRAINTS.scan(&[key], &mut |row| {
+        if row.contype.cast_unsigned() == b'f' {
+            found.push(row.confrelid);
+        }
+        false
+    });
+    found
+}
+
 /// Whether each table refers to the other by foreign keys, perhaps by way of tables between them; of so many that nobody
 /// can tell soon, no. Locks nothing.
 pub(crate) fn refer_to_each_other(one: Oid, other: Oid) -> bool {
@@ -91,16 +107,11 @@ fn reaches(from: Oid, to: Oid) -> bool {
     while let Some(&relid) = found.get(next)
         && found.len() <= MOST
     {
-        let key = (
-            pg_sys::Anum_pg_constraint_conrelid as i16,
-            KeyDatum::Oid(relid),
-        );
-        CONSTRAINTS.scan(&[key], &mut |row| {
-            if row.contype.cast_unsigned() == b'f' && !found.contains(&row.confrelid) {
-                found.push(row.confrelid);
+        for referenced in referenced_by(relid) {
+            if !found.contains(&referenced) {
+                found.push(referenced);
             }
-            false
-        });
+        }
         if found.contains(&to) {
             return true;
         }
