@@ -9,7 +9,7 @@ use crate::deletion::archive_check;
 use crate::error::Error;
 use crate::keys::restoring;
 use crate::pg::catalog::{self, constraints, roles};
-use crate::store::{cache, labels};
+use crate::store::{cache, label_of, labels, policy_lock, seclabel};
 use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -53,7 +53,8 @@ pub(super) fn forget() {
 }
 
 /// After the statement: deletion waits that would reach a table whose former owner could not act as the owner of the
-/// policy, while the new one can.
+/// policy, while the new one can. Where the new one cannot, either, the policy notes that for the time when it changes hands
+/// itself.
 pub(super) fn hold() {
     let mut changed = ALTERED.take();
     changed.retain(|it| catalog::class(it.relid).is_some_and(|class| class.owner != it.former));
@@ -62,26 +63,38 @@ pub(super) fn hold() {
         return;
     }
     let archives = archives();
-    for &Altered { relid, former } in &changed {
+    for altered in &changed {
         pgrx::check_for_interrupts!();
-        for policy in reaching(relid, &archives) {
-            if hands_over(relid, former, policy) && restoring::hold(policy, true) {
-                waits(policy, relid, former).warn();
-            }
+        for policy in reaching(altered.relid, &archives) {
+            hold_if_handed_over(altered, policy);
         }
     }
 }
 
-/// Whether what `former` has left on the table would run with more rights than that role has, if rows of the table with
-/// this policy are deleted.
-fn hands_over(relid: pg_sys::Oid, former: pg_sys::Oid, policy: pg_sys::Oid) -> bool {
-    let owner = |table| catalog::class(table).map(|class| class.owner);
-    let Some((new, runs_as)) = owner(relid).zip(owner(policy)) else {
-        return false;
+/// The table is reached by deletion from the one with this policy.
+fn hold_if_handed_over(&Altered { relid, former }: &Altered, policy: pg_sys::Oid) {
+    let owners = catalog::owner(relid).zip(catalog::owner(policy));
+    let (Some((new, runs_as)), Some(label)) = (owners, cache::own_label(policy)) else {
+        return;
     };
+    if !label.is_on() {
+        return;
+    }
+    let gains = |role| !roles::could_act_as(former, role);
     // What belongs to others the worker does not run as this owner.
-    let is_on = cache::own_label(policy).is_some_and(|label| label.is_on());
-    is_on && roles::has_rights_of(new, runs_as) && !roles::has_rights_of(former, runs_as)
+    let is_own = roles::has_rights_of(new, runs_as);
+    let was_reached = relid == policy && label.reaches_handed_over;
+    if is_own && (gains(runs_as) || was_reached) {
+        if restoring::hold(policy, true) {
+            waits(policy, relid, former).warn();
+        }
+    } else if !is_own && gains(new) && !label.reaches_handed_over {
+        policy_lock::lock_policy_for_change(policy);
+        if let Some(mut label) = label_of(policy) {
+            label.reaches_handed_over = true;
+            seclabel::set(policy, Some(&label));
+        }
+    }
 }
 
 /// The tables with a policy by which rows are deleted from the table, rows that it refers to, or rows that go there.
@@ -95,7 +108,9 @@ fn reaching(relid: pg_sys::Oid, archives: &[(pg_sys::Oid, pg_sys::Oid)]) -> Vec<
     let mut next = vec![relid];
     while let Some(table) = next.pop() {
         pgrx::check_for_interrupts!();
-        found.extend(cache::labelled_table(table));
+        // Also one that is not in force: the table may be detached.
+        let family = catalog::ancestors(table).into_iter().chain([table]);
+        found.extend(family.filter(|&table| cache::own_label(table).is_some()));
         // A partition may have foreign keys of its own.
         let referenced = constraints::referenced_by(table).into_iter();
         let referenced = referenced.flat_map(catalog::all_inheritors);
@@ -119,12 +134,19 @@ fn waits(policy: pg_sys::Oid, relid: pg_sys::Oid, former: pg_sys::Oid) -> Error 
     let table = catalog::qualified_name(policy);
     let owner = catalog::class(policy).map_or(pg_sys::InvalidOid, |class| class.owner);
     Error::for_warning(format!("deletion of expired rows of table {table} waits"))
-        .detail(format!(
-            "Table {} has belonged to {}, whose triggers and expressions on it would run as {}.",
-            catalog::qualified_name(relid),
-            roles::name(former),
-            roles::name(owner)
-        ))
+        .detail(match roles::could_act_as(former, owner) {
+            // By what was noted before.
+            true => format!(
+                "A table that its deletion reaches came to {} from a role whose triggers and expressions on it would run.",
+                roles::name(owner)
+            ),
+            false => format!(
+                "Table {} has belonged to {}, whose triggers and expressions on it would run as {}.",
+                catalog::qualified_name(relid),
+                roles::name(former),
+                roles::name(owner)
+            ),
+        })
         .hint(format!(
             "Look at them. To start deletion, run: SELECT ttl.resume({});",
             catalog::quote_literal(&table)

@@ -80,6 +80,9 @@ pub(crate) struct Policy {
     /// ends it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) handed_over: bool,
+    /// A table of a third owner that its deletion reaches was handed over: it waits when this table changes hands.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) reaches_handed_over: bool,
     /// What `ttl.enable` added to the table; `drop_columns` removes nothing else.
     #[serde(skip_serializing_if = "Added::is_nothing")]
     pub(crate) added: Added,
@@ -161,6 +164,7 @@ impl Default for Policy {
             delete_between: None,
             restored: false,
             handed_over: false,
+            reaches_handed_over: false,
             added: Added::default(),
             local: LocalState::default(),
         }

@@ -256,7 +256,7 @@ proptest! {
     ) {
         let policy = Policy {
             version: LABEL_VERSION, default_ttl, ts_column: Some(ts_column), ttl_column, document_column: None,
-            archive_to: archive.clone(), notify: archive, restored, handed_over: restored, local: LocalState::default(), index: IndexMethod::Btree, build_pending: true, drop_partitions, hidden,
+            archive_to: archive.clone(), notify: archive, restored, handed_over: restored, reaches_handed_over: restored, local: LocalState::default(), index: IndexMethod::Btree, build_pending: true, drop_partitions, hidden,
             ts_granularity: default_ttl.filter(|&ttl| ttl > 0).map_or(7, |ttl| ttl / 2),
             keep_expired,
             paused_until: None, delete_between: None,

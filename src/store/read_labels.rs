@@ -38,7 +38,7 @@ fn read_labels(relid: Option<pg_sys::Oid>) -> Vec<(pg_sys::Oid, Result<Policy>)>
     let complete = |(relid, policy): (pg_sys::Oid, Result<Policy>)| {
         let local = row_type(relid).and_then(|of| locals.get(&of).copied());
         let owner = catalog::class(relid).map_or(pg_sys::InvalidOid, |class| class.owner);
-        let trusted = |former: u32| roles::has_rights_of(former.into(), owner);
+        let trusted = |former: u32| roles::could_act_as(former.into(), owner);
         let policy = policy.map(|policy| with_archive(policy.read_in(home, local, trusted)));
         (relid, policy)
     };

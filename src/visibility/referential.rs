@@ -258,15 +258,17 @@ pub(crate) fn is_validated_by_ddl(relid: pg_sys::Oid) -> bool {
 }
 
 /// Whether it validates a foreign key of the ALTER TABLE's table, or looks whether a partition may leave. It is run
-/// by the user of that statement, and one of the tables may be another's: so it must ask nothing else.
+/// by the user of that statement, and one of the tables may be another's: so it must ask nothing else. What validation
+/// selects, rows that refer to none, is only for the owner of the referencing table.
 fn validates(query: QueryTree<'_>, tables: [pg_sys::Oid; 2], ddl: ConstraintDdl) -> bool {
     let [referencing, referenced] = tables;
     let leaves = ddl.tables[1] == Some(referenced);
+    let is_owner = roles::owns_relation(referencing, roles::current_user());
     foreign_keys(&foreign_key::of_referencing(referencing)).any(|key| {
         let selects = |what| foreign_key_query::selects(query, &key, what);
         key.referenced == referenced
             && concerns(ddl, &key)
-            && (selects(Selects::Violations) || leaves && selects(Selects::References))
+            && (is_owner && selects(Selects::Violations) || leaves && selects(Selects::References))
     })
 }
 

@@ -19,7 +19,7 @@ fn invalidate_plans() {
     if waiting > 0 {
         Error::for_warning("tables have a time to live from before the extension was dropped")
         .detail(format!("Their number: {waiting}. Expired rows are hidden, and not deleted: writes have not counted meanwhile."))
-        .hint("To start deletion, run: SELECT ttl.resume_restored(); to see the rows again, SELECT ttl.disable('...', revive_expired => true);")
+        .hint("Look at tables that may have had other owners meanwhile: their triggers run. To start deletion, run: SELECT ttl.resume_restored(); to see the rows again, SELECT ttl.disable('...', revive_expired => true);")
         .warn();
     }
 }

@@ -99,6 +99,7 @@ fn lift_guard(relid: pg_sys::Oid, ends_pause: bool) -> Result<bool> {
         check_indexes(relid, &policy)?;
         policy.restored = false;
         policy.handed_over = false;
+        policy.reaches_handed_over = false;
         seclabel::set(relid, Some(&policy));
         if policy.is_on() {
             write_label::take_place(relid);

@@ -58,6 +58,19 @@ pub(crate) fn has_rights_of(role: pg_sys::Oid, owner: pg_sys::Oid) -> bool {
     unsafe { pg_sys::has_privs_of_role(role, owner) }
 }
 
+/// Whether `role` could act as `owner`: it has the rights of that role, or could SET ROLE to it.
+pub(crate) fn could_act_as(role: pg_sys::Oid, owner: pg_sys::Oid) -> bool {
+    // SAFETY: cached look-ups within a transaction.
+    let can_become = unsafe {
+        #[cfg(not(since16))]
+        let can_become = pg_sys::is_member_of_role(role, owner);
+        #[cfg(since16)]
+        let can_become = pg_sys::member_can_set_role(role, owner);
+        can_become
+    };
+    can_become || has_rights_of(role, owner)
+}
+
 /// Whether `role` has the privilege (`ACL_SELECT`, …) on the relation as a whole. False if it is gone.
 pub(crate) fn may(relid: pg_sys::Oid, role: pg_sys::Oid, privilege: u32) -> bool {
     let privilege = pg_sys::AclMode::from(privilege);

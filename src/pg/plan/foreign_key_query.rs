@@ -239,6 +239,10 @@ fn comparison(operator: Oid, operands: [*mut Node; 2], collation: Oid) -> *mut N
         let [left, right] = &mut takes;
         pg_sys::op_input_types(operator, left, right);
         let [left, mut right] = [0, 1].map(|at| {
+            // PostgreSQL writes a cast only where the types differ; one to the same type would show a modifier.
+            if pg_sys::exprType(operands[at]) == takes[at] {
+                return operands[at];
+            }
             pg_sys::coerce_to_target_type(
                 null_mut(),
                 operands[at],

@@ -33,7 +33,7 @@ const ROWS: &str = "INSERT INTO p (k) VALUES (0), (1); INSERT INTO c (k) VALUES 
 const TEXT_CHANGE: &str = "UPDATE p SET k = 'five' WHERE k = '1'";
 const TEXT_ROWS: &str = "INSERT INTO p (k) VALUES ('0'), ('1'); INSERT INTO c (k) VALUES ('1')";
 
-const SHAPES: [Shape; 14] = [
+const SHAPES: [Shape; 18] = [
     shape("CREATE TABLE p (k int PRIMARY KEY); CREATE TABLE c (k int DEFAULT 0 REFERENCES p {})", CHANGE, ROWS),
     shape("CREATE TABLE p (k bigint PRIMARY KEY); CREATE TABLE c (k int DEFAULT 0 REFERENCES p {})", CHANGE, ROWS),
     shape("CREATE TABLE p (k numeric PRIMARY KEY); CREATE TABLE c (k int DEFAULT 0 REFERENCES p {})", CHANGE, ROWS),
@@ -76,6 +76,14 @@ const SHAPES: [Shape; 14] = [
     ),
     shape(
         "CREATE TABLE p (k text COLLATE pg_catalog.\"C\" PRIMARY KEY); CREATE TABLE c (k text COLLATE \"C\" DEFAULT '0' REFERENCES p {})",
+        TEXT_CHANGE, TEXT_ROWS,
+    ),
+    // With modifiers of the types.
+    shape("CREATE TABLE p (k numeric(6, 2) PRIMARY KEY); CREATE TABLE c (k numeric(5, 1) DEFAULT 0 REFERENCES p {})", CHANGE, ROWS),
+    shape("CREATE TABLE p (k numeric PRIMARY KEY); CREATE TABLE c (k numeric(5, 1) DEFAULT 0 REFERENCES p {})", CHANGE, ROWS),
+    shape("CREATE TABLE p (k char(5) PRIMARY KEY); CREATE TABLE c (k char(4) DEFAULT '0' REFERENCES p {})", TEXT_CHANGE, TEXT_ROWS),
+    shape(
+        "CREATE DOMAIN d AS char(5); CREATE TABLE p (k d PRIMARY KEY); CREATE TABLE c (k varchar(6) DEFAULT '0' REFERENCES p {})",
         TEXT_CHANGE, TEXT_ROWS,
     ),
 ];

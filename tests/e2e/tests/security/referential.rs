@@ -294,3 +294,28 @@ fn a_row_that_a_trigger_keeps_stays_expired() {
     let on_disk = database.disk().column("SELECT _ts::date, p FROM c");
     assert_eq!(on_disk, ["2000-01-01|∅"]);
 }
+
+/// Validation selects rows that refer to none: not for the owner of the referenced table, who can empty that table by a
+/// policy.
+#[test]
+fn the_owner_of_the_referenced_table_reads_no_expired_row() {
+    let database = hostile::armed_database(server());
+    let mut attacker = database.connect_as("attacker");
+    attacker.run(
+        "CREATE TABLE r (id int PRIMARY KEY); INSERT INTO r VALUES (1), (2); GRANT REFERENCES, SELECT ON r TO victim;
+         CREATE TABLE leaked (x int)",
+    );
+    database.connect_as("victim").run(
+        "CREATE TABLE f (x int REFERENCES r); SELECT ttl.enable('f', 3600); GRANT SELECT ON f TO attacker;
+         SET ttl.preserve_ts = on; INSERT INTO f (x, _ts) VALUES (1, '2000-01-01'), (2, now())",
+    );
+    attacker.run(
+        "CREATE FUNCTION leak() RETURNS int LANGUAGE plpgsql AS $$DECLARE q record; BEGIN
+           FOR q IN SELECT fk.\"x\" FROM ONLY \"public\".\"f\" fk LEFT OUTER JOIN ONLY \"public\".\"r\" pk
+             ON ( pk.\"id\" OPERATOR(pg_catalog.=) fk.\"x\") WHERE pk.\"id\" IS NULL AND (fk.\"x\" IS NOT NULL)
+             LOOP INSERT INTO public.leaked VALUES (q.x); END LOOP; RETURN 1; END$$;
+         ALTER TABLE r ENABLE ROW LEVEL SECURITY; ALTER TABLE r FORCE ROW LEVEL SECURITY;
+         CREATE POLICY none ON r USING (false); ALTER TABLE r ADD COLUMN c int DEFAULT leak()",
+    );
+    assert_eq!(attacker.column("SELECT DISTINCT x FROM leaked"), ["2"]);
+}

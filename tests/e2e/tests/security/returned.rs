@@ -13,6 +13,11 @@ fn server() -> &'static Server {
     SERVER.get_or_init(|| hostile::start(&[]))
 }
 
+const TRAP: &str = "CREATE TABLE ran (what text); GRANT ALL ON ran TO PUBLIC;
+    CREATE FUNCTION trap() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+      IF current_user <> 'attacker' THEN INSERT INTO public.ran VALUES (tg_relid::regclass || ' as ' || current_user);
+        PERFORM public.a_su(); END IF; IF tg_op = 'DELETE' THEN RETURN OLD; END IF; RETURN NEW; END$$";
+
 /// What is given away, and how the deletion of a row of `t` reaches it.
 struct Kind {
     made: &'static str,
@@ -78,12 +83,7 @@ const KINDS: &[Kind] = &[
 fn what_was_another_roles_waits() {
     let database = hostile::armed_database(server());
     let mut attacker = owner(&database, "attacker");
-    attacker.run(
-        "CREATE TABLE ran (what text); GRANT ALL ON ran TO PUBLIC;
-         CREATE FUNCTION trap() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
-           IF current_user <> 'attacker' THEN INSERT INTO public.ran VALUES (tg_relid::regclass || ' as ' || current_user);
-             PERFORM public.a_su(); END IF; IF tg_op = 'DELETE' THEN RETURN OLD; END IF; RETURN NEW; END$$",
-    );
+    attacker.run(TRAP);
     let mut boss = database.connect();
     // From whom, to whom, and whether with all others of the attacker's.
     let paths = [
@@ -146,6 +146,47 @@ fn what_was_another_roles_waits() {
     }
     for policy in &policies {
         disk.wait_until(&format!("SELECT count(*) FROM {policy}"), "0", PATIENCE);
+    }
+}
+
+/// The table that deletion reaches comes first to its new owner, and the one with the policy, which was a superuser's, after
+/// it; a label of a partition's own waits, too.
+#[test]
+fn what_comes_one_after_the_other_waits() {
+    let database = hostile::armed_database(server());
+    let mut attacker = owner(&database, "attacker");
+    let mut boss = database.connect();
+    attacker.run(TRAP);
+    boss.run(
+        "CREATE TABLE t1 (id int PRIMARY KEY); SELECT ttl.enable('t1', 2); GRANT REFERENCES ON t1 TO attacker;
+         CREATE TABLE t2 (id int) PARTITION BY RANGE (id); SELECT ttl.enable('t2', 2);
+         CREATE TABLE g2 PARTITION OF t2 DEFAULT; ALTER TABLE g2 OWNER TO attacker",
+    );
+    let mut victim = owner(&database, "victim");
+    victim.run(
+        "CREATE TABLE p (id int) PARTITION BY RANGE (id); SELECT ttl.enable('p', 2);
+         CREATE TABLE g PARTITION OF p DEFAULT; ALTER TABLE p DETACH PARTITION g; SELECT ttl.enable('g', 2);
+         ALTER TABLE p ATTACH PARTITION g DEFAULT",
+    );
+    boss.run("ALTER TABLE g OWNER TO attacker");
+    attacker.run(
+        "CREATE TABLE f1 (a int REFERENCES t1 ON DELETE CASCADE);
+         CREATE TRIGGER t BEFORE DELETE ON f1 FOR EACH ROW EXECUTE FUNCTION trap();
+         CREATE TRIGGER t BEFORE DELETE ON g2 FOR EACH ROW EXECUTE FUNCTION trap();
+         CREATE TRIGGER t BEFORE DELETE ON g FOR EACH ROW EXECUTE FUNCTION trap()",
+    );
+    for table in ["f1", "t1", "g2", "t2", "g"] {
+        boss.run(&format!("ALTER TABLE {table} OWNER TO victim"));
+    }
+    victim.run(
+        "INSERT INTO t1 VALUES (1); INSERT INTO f1 VALUES (1); INSERT INTO t2 VALUES (1); INSERT INTO p VALUES (1);
+         ALTER TABLE p DETACH PARTITION g",
+    );
+    sleep(Duration::from_secs(5));
+    assert_eq!(boss.column("SELECT what FROM ran"), [""; 0]);
+    let mut disk = database.disk();
+    for table in ["t1", "t2", "g"] {
+        assert_eq!(disk.count(table), 1, "{table}");
     }
 }
 
