@@ -219,7 +219,8 @@ pub(in crate::worker) fn take(place: usize) -> Option<&'static Process> {
     (!is_held).then_some(process)
 }
 
-/// The tables of this database at which other workers were in a turn before this one began its own.
+/// The tables of this worker's owner at which other workers were in a turn before this one began its own. Another owner's turns
+/// would let that one starve this one.
 pub(in crate::worker) fn tables_of_earlier_turns() -> Vec<u32> {
     let turn = |process: &Process| {
         let table = process.report.table()?;
@@ -228,7 +229,9 @@ pub(in crate::worker) fn tables_of_earlier_turns() -> Vec<u32> {
     let Some((own, began)) = own().and_then(|own| Some((own, turn(own)?))) else {
         return vec![];
     };
-    let others = workers_in(own.database.load(Ordering::Relaxed)).filter_map(turn);
+    let client = own.client();
+    let workers = workers_in(client.database).filter(|it| it.client() == client);
+    let others = workers.filter_map(turn);
     let earlier = others.filter(|other| *other < began);
     earlier.map(|(_, table)| table).collect()
 }
