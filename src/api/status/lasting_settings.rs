@@ -1,4 +1,4 @@
-//! `ttl.check`: settings for a back-fill or a look at the disk that were made to last, so that every session has them.
+//! `ttl.check`: settings for a back-fill, or for reading expired rows, that ALTER DATABASE or ALTER ROLE has set for all sessions.
 
 use crate::api::policy::problem::Problem;
 use crate::pg::abi::report::or_raise;

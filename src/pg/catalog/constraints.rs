@@ -94,8 +94,8 @@ pub(crate) fn referenced_by(relid: Oid) -> Vec<Oid> {
     found
 }
 
-/// Whether each table refers to the other by foreign keys, perhaps by way of tables between them; of so many that nobody
-/// can tell soon, no. Locks nothing.
+/// Whether each table refers to the other by foreign keys, directly or over other tables. False if more than `MOST` tables
+/// would have to be searched. Locks nothing.
 pub(crate) fn refer_to_each_other(one: Oid, other: Oid) -> bool {
     reaches(one, other) && reaches(other, one)
 }
