@@ -8,6 +8,7 @@ use crate::citus;
 use crate::deletion::archive_check;
 use crate::error::Error;
 use crate::keys::restoring;
+use crate::pg::abi::variable::Variable;
 use crate::pg::catalog::{self, constraints, roles};
 use crate::store::{cache, label_of, labels, policy_lock, seclabel};
 use pgrx::pg_sys;
@@ -21,10 +22,8 @@ struct Altered {
     former: pg_sys::Oid,
 }
 
-thread_local! {
-    /// What the running statement has altered.
-    static ALTERED: RefCell<Vec<Altered>> = const { RefCell::new(Vec::new()) };
-}
+/// What the running statement has altered.
+static ALTERED: Variable<RefCell<Vec<Altered>>> = Variable::new(RefCell::new(Vec::new()));
 
 /// Notes the owner of a table that was altered, which the catalog's look-ups still find as it was before.
 pub(super) fn note(relid: pg_sys::Oid) {

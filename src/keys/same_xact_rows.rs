@@ -2,24 +2,24 @@
 
 use crate::error::Error;
 use crate::pg::abi::fmgr;
+use crate::pg::abi::variable::Variable;
 use crate::pg::catalog;
 use crate::pg::exec::call::Call;
 use crate::pg::exec::versions::{self, Version};
 use pgrx::pg_sys::{self, ItemPointerData, Oid};
 use pgrx::prelude::*;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 use std::cell::{Cell, RefCell};
-use std::collections::HashSet;
 
 fmgr::finfo_v1!(pg_finfo_ttl_written_here);
 
-thread_local! {
-    /// The table, partitions included, that the extension is asking about.
-    static ASKED_ABOUT: Cell<pg_sys::Oid> = const { Cell::new(pg_sys::InvalidOid) };
-    /// Whether versions are noted instead of answered for.
-    static NOTING: Cell<bool> = const { Cell::new(false) };
-    /// The versions that do not count.
-    static LEFT_OUT: RefCell<HashSet<Version>> = RefCell::default();
-}
+/// The table, partitions included, that the extension is asking about.
+static ASKED_ABOUT: Variable<Cell<pg_sys::Oid>> = Variable::new(Cell::new(pg_sys::InvalidOid));
+/// Whether versions are noted instead of answered for.
+static NOTING: Variable<Cell<bool>> = Variable::new(Cell::new(false));
+/// The versions that do not count.
+static LEFT_OUT: Variable<RefCell<FxHashSet<Version>>> =
+    Variable::new(RefCell::new(FxHashSet::with_hasher(FxBuildHasher)));
 
 /// Proof that the extension is asking.
 pub(super) struct Question(());
@@ -27,12 +27,12 @@ pub(super) struct Question(());
 /// Allows [`ttl_written_here`] for rows of the table. If an error leaves it allowed, the user
 /// who profits is the table's owner, as whom the query ran.
 pub(super) fn asking_about<T>(table: pg_sys::Oid, work: impl FnOnce(&Question) -> T) -> T {
-    struct AskedScope(pg_sys::Oid, bool, HashSet<Version>);
+    struct AskedScope(pg_sys::Oid, bool, FxHashSet<Version>);
     impl Drop for AskedScope {
         fn drop(&mut self) {
             ASKED_ABOUT.set(self.0);
             NOTING.set(self.1);
-            LEFT_OUT.set(core::mem::take(&mut self.2));
+            *LEFT_OUT.borrow_mut() = core::mem::take(&mut self.2);
         }
     }
     let _outer = AskedScope(

@@ -6,6 +6,7 @@ use crate::citus::{self, Doing};
 use crate::error::Error;
 use crate::pg::abi::encoding;
 use crate::pg::abi::report::or_raise;
+use crate::pg::abi::variable::Variable;
 use crate::pg::catalog;
 use crate::pg::catalog::syntax::Node;
 use crate::pg::server::background;
@@ -33,10 +34,8 @@ pub(crate) fn about_to_change(relid: pg_sys::Oid) {
     invalidate(relid);
 }
 
-thread_local! {
-    /// Whether a SECURITY LABEL statement is the extension's own.
-    static OWN_STATEMENT: Cell<bool> = const { Cell::new(false) };
-}
+/// Whether a SECURITY LABEL statement is the extension's own.
+static OWN_STATEMENT: Variable<Cell<bool>> = Variable::new(Cell::new(false));
 
 /// Whether the label of a statement is one that the extension has made for the table, here or on the
 /// node that sends it.
