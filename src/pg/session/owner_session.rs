@@ -9,7 +9,7 @@
 //! | [`Way::Connected`] | authenticated as the owner, as a session of the owner's is | every owner that PostgreSQL lets connect |
 //! | [`Way::Renounced`] | authenticated as the bootstrap superuser, whose identity it gives up before anything of the owner's is planned or run; each transaction is a security-restricted operation from its first act until after its commit | others: NOLOGIN before 17, without CONNECT on the database … |
 
-use super::gate::GateVisit;
+use super::gate::{self, GateVisit};
 use crate::error::Error;
 use crate::pg::catalog::{self, roles};
 use crate::pg::server::background;
@@ -62,6 +62,7 @@ pub(crate) fn begin(database: pg_sys::Oid, owner: pg_sys::Oid, way: Ownership, s
             renounce(owner);
         }
     }
+    gate::belong_to(owner);
     // With "snapshot", each look at a table's statistics would copy those of all tables.
     session::force("stats_fetch_consistency", "cache");
     // The only call.
