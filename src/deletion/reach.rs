@@ -164,30 +164,24 @@ pub(super) fn refuse_strangers_triggers(relid: Oid, owner: Oid) {
 }
 
 /// Before a query is planned: within a deletion of the extension's, PostgreSQL's own query on the
-/// table of another owner must run none of their code while it is planned. Raises 42501.
-pub(crate) fn before_planning(query: QueryTree<'_>) {
-    let Some(root) = underway::root() else {
-        return;
-    };
+/// table of another owner must run none of their code while it is planned. Raises 42501. Returns such a table.
+pub(crate) fn before_planning(query: QueryTree<'_>) -> Option<Oid> {
+    let root = underway::root()?;
     if !externs::InNoForceRLSOperation() {
-        return;
+        return None;
     }
     let user = roles::current_user();
-    let Some((relid, _)) = query.first_tables() else {
-        return;
-    };
+    let (relid, _) = query.first_tables()?;
     // PostgreSQL runs its queries as the table's owner. A partition may have another.
     if catalog::class(relid).is_none_or(|class| class.owner != user) {
-        return;
+        return None;
     }
-    let Some(stranger) = stranger_among(relid, root.owner) else {
-        return;
-    };
+    let stranger = stranger_among(relid, root.owner)?;
     let is_looked_at = root
         .looked_at
         .is_some_and(|table| table == relid || catalog::all_inheritors(table).contains(&relid));
     if is_looked_at {
-        return;
+        return None;
     }
     if code::may_have_partitions(relid) {
         // So that no index comes to one of them while the planner waits for the lock on another.
@@ -198,6 +192,7 @@ pub(crate) fn before_planning(query: QueryTree<'_>) {
     if let Some(what) = code::at_planning(relid) {
         refuse(relid, stranger, root.owner, None, &what);
     }
+    Some(relid)
 }
 
 fn refuse(relid: Oid, stranger: Oid, root: Oid, referenced: Option<Oid>, what: &str) -> ! {
