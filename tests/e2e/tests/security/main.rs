@@ -13,6 +13,7 @@ mod figures;
 mod gate;
 mod handed_over;
 mod looking;
+mod others_operations;
 mod processes;
 mod quotas;
 mod reached;
