@@ -101,17 +101,16 @@ fn is_stranger(role: Oid, root: Oid) -> bool {
     role != root && !roles::is_superuser(role)
 }
 
-/// The owners of tables and their partitions, until anything is invalidated.
+/// The owners of tables, their partitions, and the tables of which they are partitions, until anything is invalidated.
 static OWNERS: ByOid<Rc<[Oid]>> = ByOid::empty();
 
-/// An owner of the table, or of one of its partitions, who is another than this one and no superuser.
+/// An owner of the table, of one of its partitions, or of a table of which it is a partition, who is another than this one and no superuser:
+/// triggers and indexes that such a role makes are made on the table, too.
 fn stranger_among(relid: Oid, root: Oid) -> Option<Oid> {
     let known = OWNERS.with_borrow(|known| known.get(&relid).cloned());
     let owners = known.unwrap_or_else(|| {
         let before = invalidation::count();
-        let classes = code::with_partitions(relid)
-            .into_iter()
-            .filter_map(catalog::class);
+        let classes = code::places(relid).into_iter().filter_map(catalog::class);
         let mut owners: Vec<Oid> = classes.map(|class| class.owner).collect();
         owners.sort_unstable_by_key(|owner| owner.to_u32());
         owners.dedup();
@@ -196,8 +195,11 @@ pub(crate) fn before_planning(query: QueryTree<'_>) -> Option<Oid> {
 }
 
 fn refuse(relid: Oid, stranger: Oid, root: Oid, referenced: Option<Oid>, what: &str) -> ! {
-    let (table, stranger, root) = (
+    let is_strangers = |table: &Oid| catalog::owner(*table) == Some(stranger);
+    let place = code::places(relid).into_iter().find(is_strangers);
+    let (table, place, stranger, root) = (
         catalog::qualified_name(relid),
+        catalog::qualified_name(place.unwrap_or(relid)),
         roles::name(stranger),
         roles::name(root),
     );
@@ -211,7 +213,7 @@ fn refuse(relid: Oid, stranger: Oid, root: Oid, referenced: Option<Oid>, what: &
         }
     };
     Error::denied(format!(
-        "deletion would run {what} of table {table}, which belongs to {stranger}"
+        "deletion would run {what} of table {place}, which belongs to {stranger}"
     ))
     .detail(format!(
         "{rows} The deleted rows belong to {root}, and code of another owner does not run where they are deleted."

@@ -110,7 +110,7 @@ pub(in crate::pg) fn begin_transaction() {
     // SAFETY: within a transaction; the settings end with it.
     (it.settings)(&|name, value| unsafe { session::set_locally(name, value) });
     if it.way == Ownership::Renounced {
-        super::gate::restrict_transaction(it.owner);
+        gate::restrict_transaction(it.owner);
     }
 }
 
@@ -121,10 +121,13 @@ pub(crate) fn way() -> Option<Ownership> {
 
 /// For queries on a table of this process's owner. The caller has locked the table, so that its
 /// owner cannot change: deletion by the table access method passes by the checks of the executor.
+/// Nor does the table have indexes and triggers of others, as a partition of their table.
 pub(crate) fn visit(relid: pg_sys::Oid) -> Result<GateVisit, Error> {
     let owner = catalog::owner(relid);
     match SESSION.get() {
-        Some(session) if owner == Some(session.owner) => Ok(GateVisit::of_owner_session()),
+        Some(session) if owner == Some(session.owner) && catalog::may_act_below(relid, relid) => {
+            Ok(GateVisit::of_owner_session())
+        }
         _ => Err(Error::not_ready("the owner of the table has changed")),
     }
 }
