@@ -14,6 +14,7 @@ mod gate;
 mod handed_over;
 mod looking;
 mod others_operations;
+mod owners_between;
 mod processes;
 mod quotas;
 mod reached;
