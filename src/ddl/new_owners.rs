@@ -62,15 +62,17 @@ pub(super) fn hold() {
         return;
     }
     let archives = archives();
-    let mut run_as = HashMap::new();
+    let mut run_as = OwnersBelow::new();
     for altered in &changed {
         pgrx::check_for_interrupts!();
         for policy in reaching(altered.relid, &archives) {
-            let run_as = run_as.entry(policy).or_insert_with(|| owners_below(policy));
-            hold_if_handed_over(altered, policy, run_as);
+            hold_if_handed_over(altered, policy, &mut run_as);
         }
     }
 }
+
+/// By policy, and whether the policy was locked when they were looked up.
+type OwnersBelow = HashMap<(pg_sys::Oid, bool), HashSet<pg_sys::Oid>>;
 
 /// As whom rows are deleted by the policy of this table: a partition or child has a worker of its own owner's, or none.
 fn owners_below(policy: pg_sys::Oid) -> HashSet<pg_sys::Oid> {
@@ -83,30 +85,35 @@ fn owners_below(policy: pg_sys::Oid) -> HashSet<pg_sys::Oid> {
 fn hold_if_handed_over(
     &Altered { relid, former }: &Altered,
     policy: pg_sys::Oid,
-    run_as: &HashSet<pg_sys::Oid>,
+    run_as: &mut OwnersBelow,
 ) {
-    let (Some(new), Some(label)) = (catalog::owner(relid), cache::own_label(policy)) else {
+    let Some(new) = catalog::owner(relid) else {
         return;
     };
-    if !label.is_on() {
-        return;
-    }
     let gains = |role: pg_sys::Oid| !roles::could_act_as(former, role);
+    // Another session may hand over what this one does not see yet. No user can have a policy of others locked so.
+    let is_locked = relid == policy || gains(new);
+    if is_locked {
+        policy_lock::lock_policy_for_change(policy);
+    }
+    let Some(label) = label_of(policy) else {
+        return;
+    };
+    let run_as = run_as.entry((policy, is_locked));
+    let run_as = run_as.or_insert_with(|| owners_below(policy));
     // What belongs to others no worker runs.
     let is_run_as = |role: &pg_sys::Oid| roles::has_rights_of(new, *role);
     let own: Vec<_> = run_as.iter().copied().filter(is_run_as).collect();
     let is_own = !own.is_empty();
     // What was noted may be of the table that comes to its owner now, over a role that could act as that one.
     if is_own && (own.into_iter().any(gains) || label.reaches_handed_over) {
-        if restoring::hold(policy, true) {
+        if restoring::hold(policy, true) && label.is_on() {
             waits(policy, relid, former).warn();
         }
     } else if !is_own && gains(new) && !label.reaches_handed_over {
-        policy_lock::lock_policy_for_change(policy);
-        if let Some(mut label) = label_of(policy) {
-            label.reaches_handed_over = true;
-            seclabel::set(policy, Some(&label));
-        }
+        let mut label = label;
+        label.reaches_handed_over = true;
+        seclabel::set(policy, Some(&label));
     }
 }
 

@@ -101,8 +101,9 @@ fn lift_guard(relid: pg_sys::Oid, ends_pause: bool) -> Result<bool> {
     if is_restored {
         check_indexes(relid, &policy)?;
         policy.restored = false;
+        // What third owners have is not looked at where a restore was waited for.
+        policy.reaches_handed_over &= !policy.handed_over;
         policy.handed_over = false;
-        policy.reaches_handed_over = false;
         seclabel::store(relid, Some(&policy));
         if policy.is_on() {
             write_label::take_place(relid);

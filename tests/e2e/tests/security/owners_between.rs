@@ -206,3 +206,46 @@ fn a_change_of_the_policy_does_not_undo_the_wait() {
     assert_nothing_ran(&database, &["par", "ch"]);
     problem(&mut victim, "par", "%ttl.resume%");
 }
+
+/// Two sessions hand tables over at a time: the referring one to its last owner, and the one with the policy, which was a superuser's.
+#[test]
+fn two_sessions_that_hand_over_see_each_other() {
+    let database = armed();
+    let mut boss = database.connect();
+    boss.run("CREATE TABLE par (id int PRIMARY KEY); SELECT ttl.enable('par', 2); GRANT REFERENCES ON par TO attacker");
+    let mut attacker = owner(&database, "attacker");
+    attacker.run("CREATE TABLE ch (a int REFERENCES par ON DELETE CASCADE)");
+    attacker.run(&trigger("ch"));
+    boss.run("BEGIN; ALTER TABLE ch OWNER TO victim");
+    let mut other = database.connect();
+    let giving = std::thread::spawn(move || other.run("ALTER TABLE par OWNER TO victim"));
+    let mut watcher = database.connect();
+    watcher.wait_until(
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query = 'ALTER TABLE par OWNER TO victim'",
+        "1",
+        PATIENCE,
+    );
+    boss.run("COMMIT");
+    giving.join().expect("the change of the owner");
+    let mut victim = owner(&database, "victim");
+    victim.run("INSERT INTO par VALUES (1); INSERT INTO ch VALUES (1)");
+    assert_nothing_ran(&database, &["par", "ch"]);
+    problem(&mut victim, "par", "%ttl.resume%");
+}
+
+/// A time to live that is off when the table is handed over waits when it is on again.
+#[test]
+fn a_policy_that_is_off_notes_it_too() {
+    let database = armed();
+    let mut victim = owner(&database, "victim");
+    victim.run(
+        "CREATE TABLE par (id int PRIMARY KEY); SELECT ttl.enable('par', 2), ttl.disable('par'); GRANT REFERENCES ON par TO attacker",
+    );
+    let mut attacker = owner(&database, "attacker");
+    attacker.run("CREATE TABLE ch (a int REFERENCES par ON DELETE CASCADE)");
+    attacker.run(&trigger("ch"));
+    database.connect().run("ALTER TABLE ch OWNER TO victim");
+    victim.run("SELECT ttl.enable('par', 2); INSERT INTO par VALUES (1); INSERT INTO ch VALUES (1)");
+    assert_nothing_ran(&database, &["par", "ch"]);
+    problem(&mut victim, "par", "%ttl.resume%");
+}
