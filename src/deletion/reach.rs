@@ -162,15 +162,15 @@ pub(super) fn refuse_strangers_triggers(relid: Oid, owner: Oid) {
     }
 }
 
-/// Before a query is planned: within a deletion of the extension's, PostgreSQL's own query on the
+/// Before a query is planned: within a deletion of the extension's, or as a check that follows one, PostgreSQL's own query on the
 /// table of another owner must run none of their code while it is planned. Raises 42501. Returns such a table.
 pub(crate) fn before_planning(query: QueryTree<'_>) -> Option<Oid> {
-    let root = underway::root()?;
     if !externs::InNoForceRLSOperation() {
         return None;
     }
     let user = roles::current_user();
     let (relid, _) = query.first_tables()?;
+    let root = underway::root().or_else(|| underway::root_of_check(relid))?;
     // PostgreSQL runs its queries as the table's owner. A partition may have another.
     if catalog::class(relid).is_none_or(|class| class.owner != user) {
         return None;

@@ -3,7 +3,7 @@
 
 use crate::clock::{execution, statement_time};
 use crate::ddl;
-use crate::deletion::removals;
+use crate::deletion::{removals, underway};
 use crate::keys::no_action_checks;
 #[cfg(since19)]
 use crate::keys::references;
@@ -62,6 +62,7 @@ extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
     match event {
         XactEvent::XACT_EVENT_COMMIT | XactEvent::XACT_EVENT_PREPARE => {
             removals::at_xact_end();
+            underway::at_xact_end();
             match event {
                 XactEvent::XACT_EVENT_COMMIT => wakeups::at_commit(),
                 _ => wakeups::at_other_end(true),
@@ -76,6 +77,7 @@ extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
             no_action_checks::forget();
             ddl::at_abort(0);
             removals::at_xact_end();
+            underway::at_xact_end();
             #[cfg(since19)]
             fast_path::at_abort(0);
             wakeups::at_other_end(false);

@@ -5,6 +5,7 @@
 //! belongs to the end of the user's statement: a new row with the old key satisfies it. So it is
 //! taken out of the deletion, and queued by itself.
 
+use crate::deletion::underway;
 use crate::pg::abi::error_context::{self, Explanation};
 use crate::pg::abi::variable::Variable;
 use crate::pg::exec::firing::Firing;
@@ -29,6 +30,7 @@ pub(super) fn is_one(function: pg_sys::Oid) -> bool {
 
 /// Queues the checks for the deleted row; a statement is running whose triggers are yet to fire.
 pub(super) fn queue(row: Slot<'_>) {
+    underway::will_be_checked(row.table().oid());
     Firing::queue_in_statement(row, |function| !is_one(function));
     QUEUED.set(true);
 }
