@@ -245,7 +245,8 @@ fn a_policy_that_is_off_notes_it_too() {
     attacker.run("CREATE TABLE ch (a int REFERENCES par ON DELETE CASCADE)");
     attacker.run(&trigger("ch"));
     database.connect().run("ALTER TABLE ch OWNER TO victim");
-    victim.run("SELECT ttl.enable('par', 2); INSERT INTO par VALUES (1); INSERT INTO ch VALUES (1)");
+    victim
+        .run("SELECT ttl.enable('par', 2); INSERT INTO par VALUES (1); INSERT INTO ch VALUES (1)");
     assert_nothing_ran(&database, &["par", "ch"]);
     problem(&mut victim, "par", "%ttl.resume%");
 }
