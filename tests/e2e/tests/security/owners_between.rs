@@ -158,6 +158,11 @@ fn indexes_of_a_table_above_do_not_run_code() {
         "SELECT last_error LIKE '%of table public.refs, which belongs to attacker%' FROM ttl.stats
                     WHERE relation = 'par'::regclass";
     boss.wait_until(refused, "t", PATIENCE);
+    // Nor where a superuser deletes as the victim.
+    for table in ["low", "own"] {
+        let error = boss.error(&format!("SELECT ttl.purge('{table}')"));
+        assert_eq!(error.code().code(), "42501", "{table}: {error}");
+    }
     // Given to the victim, with their triggers.
     boss.run(
         "ALTER TABLE mid OWNER TO victim; ALTER TABLE around OWNER TO victim; ALTER TABLE refs OWNER TO victim",
