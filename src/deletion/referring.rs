@@ -10,16 +10,17 @@
 //! rows, and expired ones that a trigger has kept.
 
 use super::reach::{self, Reach, finds_any};
-use super::removals::{TableRemoval, expired, known, parameters, partition};
+use super::removals::{KnownQuery, TableRemoval, expired, known, parameters, partition};
 use super::{left_to_owner, message, replanned, underway};
 use crate::pg::abi::context::Mark;
 use crate::pg::abi::externs;
 use crate::pg::abi::report::or_raise;
 use crate::pg::abi::variable::Variable;
 use crate::pg::catalog;
+use crate::pg::catalog::code::{self, Code};
 use crate::pg::exec::executor::ExecutorQuery;
 use crate::pg::exec::kept_query::{CascadeStatement, KeptQuery, Parameters};
-use crate::pg::session::{gate, owner_session};
+use crate::pg::session::{gate, locks, owner_session};
 use crate::settings;
 use crate::store::cache;
 use crate::visibility::planned_statement;
@@ -119,7 +120,7 @@ fn removed(query: ExecutorQuery<'_>, relid: Oid) -> Option<BeforeQuery> {
     }
     let joins = known.leads_back || underway::root().is_some();
     let prepare = |removal: &TableRemoval| {
-        let query = prepared(&known.enforced, relid, removal, &reach, &parameters)?;
+        let query = prepared(&known, relid, removal, &reach, &parameters)?;
         Some((removal.relid, query))
     };
     let mut removals = known.removals.iter();
@@ -153,15 +154,15 @@ fn removed(query: ExecutorQuery<'_>, relid: Oid) -> Option<BeforeQuery> {
 
 /// The query that removes rows of one table; `Some(None)` if there is no row, or none is to be removed.
 fn prepared(
-    enforced: &Enforced,
+    known: &KnownQuery,
     relid: Oid,
     removal: &TableRemoval,
     reach: &Reach,
     parameters: &Parameters,
 ) -> Option<Option<KeptQuery>> {
     let target = removal.relid;
-    let meets = || meets_any(enforced, relid, target, parameters);
-    if is_left(reach, removal) {
+    let meets = || meets_any(&known.enforced, relid, target, parameters);
+    if is_left(reach, target, &removal.code) {
         wait_for_owner(target, meets);
         return Some(None);
     }
@@ -169,23 +170,36 @@ fn prepared(
     if looks_first && !meets()? {
         return Some(None);
     }
-    reach.heed(target, &removal.code);
+    if reach.is_stranger() {
+        lock(target);
+        reach.heed(target, &known.present_code(removal));
+    }
     if message::is_wanted() {
         message::begin(&catalog::qualified_name(target));
     }
     Some(or_raise(removal.way.query(target, parameters)))
 }
 
+/// Locks another owner's table as a DELETE does, so that no trigger comes to it, nor a partition with one.
+fn lock(target: Oid) {
+    if code::may_have_partitions(target) {
+        locks::relation(target, pg_sys::ShareUpdateExclusiveLock);
+    }
+    for table in code::with_partitions(target) {
+        locks::relation(table, pg_sys::RowExclusiveLock);
+    }
+}
+
 /// Whether the rows are left to the worker of the owner, whose code their deletion runs: in the session of a user who
 /// could not become the owner. A superuser's code is no stranger's ([`Reach`]), and is left, too: PostgreSQL fires no
 /// trigger of rows that a foreign key only looks at.
-fn is_left(reach: &Reach, removal: &TableRemoval) -> bool {
+fn is_left(reach: &Reach, target: Oid, code: &Code) -> bool {
     let is_superusers = || {
-        let owner = catalog::owner(removal.relid);
+        let owner = catalog::owner(target);
         !reach.is_stranger() && owner.is_some_and(gate::is_untrusted)
     };
     (gate::is_untrusted(reach.root) || is_superusers())
-        && (removal.code.is_any() || reach::sets_off_code(removal.relid))
+        && (code.is_any() || reach::sets_off_code(target))
 }
 
 /// Until none is there; raises 55006 if that takes too long, and in a worker, which has other rows to delete.

@@ -14,6 +14,7 @@ use crate::store::{TablePolicy, cache, live_condition};
 use crate::visibility::referential::{self, Enforced};
 use pgrx::pg_sys::Oid;
 use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -28,6 +29,19 @@ pub(super) struct KnownQuery {
     pub(super) code: OnceCell<Code>,
     /// The removals lead back to it ([`replanned::leads_back`]).
     pub(super) leads_back: bool,
+    /// Invalidations before it was read.
+    invalidations: u64,
+}
+
+impl KnownQuery {
+    /// The code that a deletion of this table's rows sets off. The caller has locked the table, by which what has come to it
+    /// meanwhile is known.
+    pub(super) fn present_code<'a>(&self, removal: &'a TableRemoval) -> Cow<'a, Code> {
+        match self.invalidations == invalidation::count() {
+            true => Cow::Borrowed(&removal.code),
+            false => Cow::Owned(removal.way.code(removal.relid)),
+        }
+    }
 }
 
 /// The removal of one table's rows.
@@ -48,6 +62,14 @@ pub(super) enum RemovalMethod {
 }
 
 impl RemovalMethod {
+    fn code(&self, relid: Oid) -> Code {
+        let mut code = code::of(relid, Change::Deletion);
+        if let Self::Archive(..) = self {
+            code.rows = code.rows.or_else(|| Some("the archive".to_owned()));
+        }
+        code
+    }
+
     pub(super) fn query(&self, relid: Oid, parameters: &Parameters) -> Result<Option<KeptQuery>> {
         let (delete, policy) = match self {
             Self::Delete(query) => return Ok(Some(*query)),
@@ -101,14 +123,11 @@ pub(super) fn known(query: ExecutorQuery<'_>, relid: Oid) -> Option<Rc<KnownQuer
     for (target, policy) in expiring(relid) {
         let delete = enforced.deletion(partition(relid, target), &expired(&policy));
         let archives = policy.label.archive_to.is_some();
-        let mut code = code::of(target, Change::Deletion);
-        if archives {
-            code.rows = code.rows.or_else(|| Some("the archive".to_owned()));
-        }
         let way = match archives {
             false => RemovalMethod::Delete(KeptQuery::of(delete, &parameters)),
             true => RemovalMethod::Archive(delete, policy),
         };
+        let code = way.code(target);
         removals.push(TableRemoval {
             relid: target,
             way,
@@ -124,6 +143,7 @@ pub(super) fn known(query: ExecutorQuery<'_>, relid: Oid) -> Option<Rc<KnownQuer
         owner: roles::current_user(),
         removals,
         code: OnceCell::new(),
+        invalidations: before,
     });
     // What was read before an invalidation is not stored after it.
     if invalidation::count() == before {

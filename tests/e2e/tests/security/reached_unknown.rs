@@ -231,3 +231,32 @@ fn a_deferred_foreign_key_stops_nothing() {
     attacker.run("DELETE FROM ch");
     disk.wait_until("SELECT count(*) FROM par", "0", 2 * PATIENCE);
 }
+
+/// A trigger comes to the table whose expired rows are to go with the deleted one, while the worker waits for the lock of the
+/// statement that makes it.
+#[test]
+fn nor_a_trigger_that_comes_meanwhile() {
+    let database = hostile::armed_database(server());
+    let mut boss = database.connect();
+    boss.run("CREATE TABLE par (id int PRIMARY KEY); SELECT ttl.enable('par', 3600); GRANT REFERENCES ON par TO attacker; INSERT INTO par VALUES (1)");
+    let mut attacker = owner(&database, "attacker");
+    attacker.run(TOOLS);
+    attacker.run(
+        "CREATE TABLE ch (id int PRIMARY KEY, pid int REFERENCES par); SELECT ttl.enable('ch', 3600), ttl.pause('ch');
+         SET ttl.preserve_ts = on; INSERT INTO ch (id, pid, _ts) VALUES (1, 1, '2000-01-01')",
+    );
+    attacker
+        .run("BEGIN; CREATE TRIGGER t BEFORE DELETE ON ch FOR EACH ROW EXECUTE FUNCTION trap()");
+    boss.run("BEGIN; SET LOCAL ttl.preserve_ts = on; UPDATE par SET _ts = '2000-01-01'; COMMIT");
+    boss.wait_until(
+        "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'ch'::regclass",
+        "1",
+        PATIENCE,
+    );
+    attacker.run("COMMIT");
+    let refused = "SELECT last_error LIKE '%would run trigger t of table public.ch%' FROM ttl.stats WHERE relation = 'par'::regclass";
+    boss.wait_until(refused, "t", PATIENCE);
+    assert!(!hostile::attacker_is_superuser(&mut boss));
+    let ran = boss.rows("SELECT what FROM ran");
+    assert!(ran.is_empty(), "{ran:?}");
+}
