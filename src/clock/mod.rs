@@ -2,6 +2,7 @@
 
 pub(crate) mod distributed;
 pub(crate) mod execution;
+pub(crate) mod held;
 pub(crate) mod moment;
 pub(crate) mod now;
 pub(crate) mod statement_time;

@@ -1,7 +1,8 @@
 //! A change of policy does not revive expired rows, unless the user asks for that
 //! (docs/decisions/0018-turning-off-purges-first.md).
 
-use crate::citus;
+use crate::citus::{self, placements};
+use crate::clock::held;
 use crate::deletion::purge_tables;
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, index, timescale};
@@ -19,6 +20,10 @@ const ROUNDS: u32 = 10;
 
 /// For rows that cannot be deleted.
 const HINT: &str = "Expired rows must be deleted before this change. Remove what prevents that, or bring the rows back with revive_expired => true of ttl.set_default(), ttl.disable() or ttl.expire_index().";
+
+/// Why expired rows stay on disk.
+const CHANGED: &str = "An earlier change expired them, and this change would make them visible again. \"ttl.change_delay\" keeps them on disk.";
+pub(super) const CLOCK_WAS_SET: &str = "The system clock was set by more than a minute, or the server was down for so long. In case the clock is wrong, \"ttl.change_delay\" keeps expired rows on disk.";
 
 /// Before the table's policy changes to `to` (`None`: to none), deletes the expired rows that the
 /// change would revive. Returns an error if some cannot be deleted.
@@ -51,14 +56,31 @@ pub(crate) fn prevent(relid: pg_sys::Oid, to: Option<&Policy>, children_lock: u3
     if citus::is_shell(relid) {
         // Before this transaction locks anything that a shard's might wait for.
         let purged = citus::call(relid, "ttl_internal.purge_strictly", &[]);
-        return purged.map(drop).map_err(|error| error.or_hint(HINT));
+        let purged = purged.map_err(|error| error.or_hint(HINT))?;
+        tell(relid, placements::sum(&purged)?.unsigned_abs());
+        return Ok(());
     }
     purge_tables::lock_tree(relid, children_lock);
+    let mut deleted = 0;
     for (table, label, to) in tree.iter().filter_map(revived) {
         policy_lock::lock_policy_for_change(label.labelled_table);
-        clear(table, &label, to)?;
+        deleted += clear(table, &label, to)?;
     }
+    tell(relid, deleted);
     Ok(())
+}
+
+/// Says how many rows have been deleted.
+fn tell(relid: pg_sys::Oid, deleted: u64) {
+    if deleted == 0 {
+        return;
+    }
+    let table = catalog::qualified_name(relid);
+    Error::for_notice(format!(
+        "{deleted} expired rows of table {table} were deleted"
+    ))
+    .detail("The change would have made them visible again.")
+    .notice();
 }
 
 /// Deletes the expired rows of one table, of which `label` is in force. Returns how many; an error
@@ -73,8 +95,14 @@ fn clear(table: pg_sys::Oid, label: &Inherited, to: Option<&Policy>) -> Result<u
     let waits = label
         .policy
         .waits_until(background::now(), settings::change_delay());
-    if waits.is_some() && purge_tables::has_expired(table) {
-        return Err(held_back(label, to));
+    let why = match waits {
+        Some(_) => Some(CHANGED),
+        None => held::is_held().then_some(CLOCK_WAS_SET),
+    };
+    if let Some(why) = why
+        && purge_tables::has_expired(table)
+    {
+        return Err(held_back(label, to, why));
     }
     let deleted = rewording::hinting(HINT, || empty(table)).map_err(|error| error.or_hint(HINT))?;
     let is_copy = cache::policy(table).is_some_and(|policy| policy.is_reference_shard);
@@ -109,9 +137,9 @@ pub(crate) fn clear_shard(relid: pg_sys::Oid) -> Result<u64> {
     Ok(deleted)
 }
 
-/// The error if rows are kept because an earlier change has expired them (C24): the next one may be
-/// meant to undo it, and must not delete them without a word.
-fn held_back(label: &Inherited, to: Option<&Policy>) -> Error {
+/// The error if rows are kept because an earlier change has expired them (C24), or perhaps a wrong clock: this one may be
+/// meant to undo that, and must not delete them without a word.
+fn held_back(label: &Inherited, to: Option<&Policy>, why: &str) -> Error {
     let name = catalog::qualified_name(label.labelled_table);
     let purge = format!("SELECT ttl.purge({});", catalog::quote_literal(&name));
     let calls = reviving_calls(label, to);
@@ -123,8 +151,10 @@ fn held_back(label: &Inherited, to: Option<&Policy>) -> Error {
             calls.join(" ")
         ),
     };
-    Error::not_ready(format!("expired rows of table {name} can still be brought back"))
-    .detail("An earlier change expired them, and this change would make them visible again. \"ttl.change_delay\" keeps them on disk.")
+    Error::not_ready(format!(
+        "expired rows of table {name} can still be brought back"
+    ))
+    .detail(why)
     .hint(hint)
 }
 

@@ -4,10 +4,12 @@
 //! These are `CREATE UNIQUE INDEX`, `ALTER TABLE` that adds or validates constraints or computes
 //! columns anew, and new partitions. They read the heap without the planner's filter.
 
+use super::purge_before_change::CLOCK_WAS_SET;
 use super::reads::RowsRead;
 use super::statement_kind::{AlterCommand, StatementKind};
 use super::utility_statement::UtilityStatement;
 use crate::citus;
+use crate::clock::held;
 use crate::deletion::{piecemeal, purge_tables};
 use crate::error::Error;
 use crate::pg::catalog::{self, roles};
@@ -108,7 +110,13 @@ fn delete_from(relid: pg_sys::Oid) {
     }
     let waits = policy.waits_until(background::now(), settings::change_delay());
     if policy.keep_expired > 0 || waits.is_some() {
-        return left(relid);
+        return left(
+            relid,
+            "They can still be brought back, because of \"ttl.change_delay\" or the option \"keep_expired\".",
+        );
+    }
+    if held::is_held() {
+        return left(relid, CLOCK_WAS_SET);
     }
     let deleted = txn::nested(|| {
         let kept =
@@ -132,13 +140,14 @@ fn delete_from(relid: pg_sys::Oid) {
     }
 }
 
-/// C23, C24: rows that can still be brought back are not deleted for a statement that only reads them.
-fn left(relid: pg_sys::Oid) {
+/// C23, C24: rows that can still be brought back, or that only a wrong clock may have expired, are not deleted for a statement
+/// that only reads them.
+fn left(relid: pg_sys::Oid, why: &str) {
     let table = catalog::qualified_name(relid);
     Error::for_notice(format!(
         "expired rows of table {table} are not deleted before this statement"
     ))
-    .detail("They can still be brought back, because of \"ttl.change_delay\" or the option \"keep_expired\".")
+    .detail(why)
     .hint(format!(
         "If the statement fails because of a hidden expired row, run: SELECT ttl.purge({});",
         catalog::quote_literal(&table)

@@ -4,6 +4,7 @@
 //! as soon as it can, and the session waits for that (`docs/decisions/0096-owners-code-in-owners-sessions.md`).
 
 use super::reach;
+use crate::clock::held;
 use crate::error::Error;
 use crate::pg::catalog::{self, code, roles};
 use crate::pg::exec::guarded_planning;
@@ -48,6 +49,7 @@ pub(crate) extern "C-unwind" fn wait(relid: pg_sys::Oid, since: Instant) {
 fn is_served(relid: pg_sys::Oid) -> bool {
     let now = background::now();
     settings::enabled()
+        && !held::is_held()
         && cache::policy(relid).is_none_or(|policy| {
             let rests = paused_tables::at(policy.label.rest(), now).is_some();
             let waits = policy.label.restored || policy.waits_until(now).is_some();

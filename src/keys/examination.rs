@@ -1,6 +1,7 @@
 //! For a statement that writes many rows: removes the table's few expired rows, so that no key need be looked up.
 
 use super::liveness::Liveness;
+use crate::clock::held;
 use crate::clock::now::now;
 use crate::deletion::message;
 use crate::pg::abi::context::Context;
@@ -29,8 +30,16 @@ pub(super) fn has_no_expired_row(
     };
     // In a restored table only the row in a new row's way is deleted.
     let restored = governing_label(relid).is_none_or(|label| label.policy.restored);
-    // Nor where expired rows are kept (C23, C24).
-    let kept = policy.keep_expired > 0 || policy.waits_until(background::now()).is_some();
+    // Nor where expired rows are kept (C23, C24), or deletion is paused (C29).
+    let now_on_server = background::now();
+    let is_paused = policy
+        .label
+        .paused_until
+        .is_some_and(|until| until.is_after(now_on_server));
+    let kept = policy.keep_expired > 0
+        || policy.waits_until(now_on_server).is_some()
+        || is_paused
+        || held::is_held();
     let may_delete = !restored
         && !kept
         && policy.label.archive_to.is_none()

@@ -33,6 +33,7 @@
 /// Asks for shared memory and registers the launcher; once, at load.
 pub(crate) fn init() {
     crate::pg::server::shmem::init::<shared::Contents>();
+    crate::clock::held::init(shared::is_deletion_held);
     process::launcher::register();
 }
 

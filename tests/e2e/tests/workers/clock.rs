@@ -103,6 +103,47 @@ fn a_wrong_clock_deletes_nothing() {
     server.wait_for_log(&["WARNING", "the system clock was set by"], 1, PATIENCE);
 }
 
+/// Nor do sessions delete what only the clock has expired: by loads, DDL and changes of the policy.
+#[test]
+fn sessions_hold_back_too() {
+    let (server, mut clock) = Server::start_with_clock(&[("ttl.change_delay", "1h")]);
+    let database = server.database("test");
+    let (mut session, mut disk) = (database.connect(), database.disk());
+    let tables = ["loaded", "altered", "disabled", "prolonged"];
+    for table in tables {
+        session.run(&format!(
+            "CREATE TABLE {table} (id integer PRIMARY KEY, note integer); SELECT ttl.enable('{table}', 3600);
+             INSERT INTO {table} SELECT generate_series(1, 1000)"
+        ));
+    }
+    session.run(
+        "CREATE TABLE days (id integer, at timestamptz); SELECT ttl.expire_after('days', 'at', 0);
+         INSERT INTO days SELECT n, now() + interval '1 hour' FROM generate_series(1, 1000) AS n",
+    );
+    clock.step(DAY);
+    session.run("INSERT INTO loaded SELECT generate_series(10001, 15000)");
+    session.run("CREATE UNIQUE INDEX ON altered (note); ALTER TABLE altered ADD CHECK (id > 0)");
+    for change in [
+        "SELECT ttl.disable('disabled')",
+        "SELECT ttl.set_default('prolonged', 86400 * 30)",
+        "SELECT ttl.expire_index('days_at_idx', 86400 * 30)",
+        "DROP INDEX days_at_idx",
+    ] {
+        let error = session.error(change);
+        let is_refused = error.message().contains("can still be brought back");
+        assert!(is_refused, "{change}: {error}");
+    }
+    // What is asked for by name.
+    session.run("INSERT INTO prolonged VALUES (1)");
+    assert_eq!(disk.value("SELECT count(*) FROM days"), "1000");
+    clock.step(-DAY);
+    for table in tables {
+        let seen = session.value(&format!("SELECT count(*) FROM {table} WHERE id <= 1000"));
+        assert_eq!(seen, "1000", "{table}");
+    }
+    assert_eq!(session.value("SELECT count(*) FROM days"), "1000");
+}
+
 /// A server that starts with a wrong clock, after a stop or a crash, deletes nothing for the same time.
 #[test]
 fn nor_does_a_server_that_starts_with_one() {
