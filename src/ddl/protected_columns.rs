@@ -44,7 +44,9 @@ pub(super) fn check_drop_index(statement: &UtilityStatement<'_>) {
 /// expression that computes the override from its document (D1), and to drop the constraints of
 /// both columns.
 pub(super) fn check_alter_table(statement: &UtilityStatement<'_>) {
-    let Some(relid) = statement.relation else {
+    // PostgreSQL has its own error for who does not own the table.
+    let is_owned = |&relid: &pg_sys::Oid| roles::owns_relation(relid, roles::current_user());
+    let Some(relid) = statement.relation.filter(is_owned) else {
         return;
     };
     for command in &statement.commands {

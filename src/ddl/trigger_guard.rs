@@ -28,6 +28,11 @@ pub(super) fn check(statement: &UtilityStatement<'_>) {
     let Some(table) = statement.relation else {
         return;
     };
+    // PostgreSQL has its own error for others; to replace a trigger, the privilege TRIGGER is enough.
+    let is_for_owner = !matches!(statement.kind, StatementKind::CreateTrigger { .. });
+    if is_for_owner && !roles::owns_relation(table, roles::current_user()) {
+        return;
+    }
     // `pg_restore --clean` drops it before the table.
     if !trigger_placement::has(table)
         || trigger_placement::placement(table) == trigger_placement::Placement::Absent

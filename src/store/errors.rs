@@ -9,9 +9,24 @@ impl Error {
     /// 55000: the table has no TTL.
     pub(crate) fn no_policy(relid: pg_sys::Oid) -> Self {
         let table = catalog::qualified_name(relid);
-        Self::not_ready(format!("table {table} has no time to live")).hint(format!(
-            "To give it one, run: SELECT ttl.enable({}, '30 days');",
-            catalog::quote_literal(&table)
+        let error = Self::not_ready(format!("table {table} has no time to live"));
+        // A partition cannot have one of its own.
+        let is_partition = |relid| catalog::class(relid).is_some_and(|class| class.is_partition);
+        let root = match is_partition(relid) {
+            true => catalog::ancestors(relid)
+                .into_iter()
+                .find(|&it| !is_partition(it)),
+            false => None,
+        };
+        let Some(root) = root.map(catalog::qualified_name) else {
+            return error.hint(format!(
+                "To give it one, run: SELECT ttl.enable({}, '30 days');",
+                catalog::quote_literal(&table)
+            ));
+        };
+        error.hint(format!(
+            "To give one to the partitioned table, run: SELECT ttl.enable({}, '30 days');",
+            catalog::quote_literal(&root)
         ))
     }
 

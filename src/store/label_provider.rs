@@ -106,12 +106,16 @@ fn check(object: &pg_sys::ObjectAddress, label: Option<&str>) -> Result<()> {
 pub(crate) fn check_relation(relid: pg_sys::Oid) -> Result<()> {
     let wrong = |detail: &str, hint: &str| {
         let name = catalog::qualified_name(relid);
-        let message = format!("cannot set a time to live on {name}");
-        Error::wrong_kind(message).detail(detail).hint(hint)
+        Error::wrong_kind(format!("{name} cannot have a time to live"))
+            .detail(detail)
+            .hint(hint)
     };
     let Some(class) = catalog::class(relid) else {
         let message = format!("relation with OID {} does not exist", relid.to_u32());
-        return Err(Error::new(PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE, message));
+        let error = Error::new(PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE, message);
+        return Err(error
+            .detail("No table has this OID, or it was dropped meanwhile.")
+            .hint("Give the table by its name, such as 'public.orders'."));
     };
     if relid.to_u32() < pg_sys::FirstNormalObjectId {
         return Err(wrong("It is a system catalog.", "Use a table of your own."));

@@ -5,6 +5,7 @@ use super::enable_arguments::Asked;
 use super::mass_expiry::{self, Consent, shown};
 use super::{guard, time_source};
 use crate::error::{Error, Result};
+use crate::pg::abi::encoding;
 use crate::pg::catalog::{
     self, constraints, index, names, qualified_name, quote_identifier, quote_literal,
 };
@@ -141,6 +142,9 @@ fn overrides(relid: pg_sys::Oid, name: &str, asked: &Asked, consent: &Consent) -
     if index::is_in_key(relid, present.attno) {
         return Err(in_key(relid, name));
     }
+    if is_numbered(relid, present.attno)? {
+        return Err(numbered(relid, name, &with(None)));
+    }
     if asked.ttl_column.is_some() || consent.confirmed {
         return Ok(());
     }
@@ -201,6 +205,39 @@ fn in_key(relid: pg_sys::Oid, name: &str) -> Error {
     )
     .detail("Its values would become times to live of rows, in seconds.")
     .hint("Name a column in ttl_column that is not part of a key, or none, for a table without overrides: ttl_column => NULL.")
+}
+
+/// Whether the column is an identity, or its DEFAULT takes numbers from a sequence.
+fn is_numbered(relid: pg_sys::Oid, attno: i16) -> Result<bool> {
+    let query = format!(
+        "SELECT a.attidentity OPERATOR(pg_catalog.<>) '' OR EXISTS ( \
+             SELECT FROM pg_catalog.pg_attrdef AS d \
+               JOIN pg_catalog.pg_depend AS p ON p.objid OPERATOR(pg_catalog.=) d.oid \
+               JOIN pg_catalog.pg_class AS s ON s.oid OPERATOR(pg_catalog.=) p.refobjid \
+              WHERE d.adrelid OPERATOR(pg_catalog.=) a.attrelid AND d.adnum OPERATOR(pg_catalog.=) a.attnum \
+                AND p.classid OPERATOR(pg_catalog.=) {}::pg_catalog.oid \
+                AND p.refclassid OPERATOR(pg_catalog.=) {}::pg_catalog.oid \
+                AND s.relkind OPERATOR(pg_catalog.=) 'S') \
+           FROM pg_catalog.pg_attribute AS a \
+          WHERE a.attrelid OPERATOR(pg_catalog.=) {}::pg_catalog.oid AND a.attnum OPERATOR(pg_catalog.=) {attno}",
+        pg_sys::AttrDefaultRelationId.to_u32(),
+        pg_sys::RelationRelationId.to_u32(),
+        relid.to_u32()
+    );
+    Ok(encoding::first_bool(&query)?.unwrap_or(false))
+}
+
+/// Each new row would have another number of seconds.
+fn numbered(relid: pg_sys::Oid, name: &str, without: &str) -> Error {
+    let (table, column) = (qualified_name(relid), quote_identifier(name));
+    Error::new(
+        PgSqlErrorCode::ERRCODE_INVALID_COLUMN_REFERENCE,
+        format!("column {column} of table {table} is numbered by a sequence"),
+    )
+    .detail("Its values would become times to live of rows, in seconds.")
+    .hint(format!(
+        "For a table without overrides, run: {without} Otherwise, name another column in ttl_column."
+    ))
 }
 
 /// W1: a column that each INSERT and UPDATE overwrites from now on.

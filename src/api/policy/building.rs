@@ -2,7 +2,7 @@
 
 use super::mass_expiry::Consent;
 use super::needed_columns::missing_columns;
-use super::{cluster, document_column, guard, indexes, write_label};
+use super::{cluster, consequences, document_column, guard, indexes, write_label};
 use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
@@ -48,6 +48,7 @@ pub(in crate::api) fn apply(
 /// Adds what is missing and stores the policy. The caller holds the lock.
 fn build(relid: pg_sys::Oid, mut policy: Policy, consent: &Consent) -> Result<()> {
     let missing = missing_columns(relid, &policy)?;
+    let new_columns = consequences::new_columns(relid, &policy);
     if let (true, Some(ttl), Some(document)) = (
         missing.replaces_override,
         &policy.ttl_column,
@@ -90,5 +91,6 @@ fn build(relid: pg_sys::Oid, mut policy: Policy, consent: &Consent) -> Result<()
         seclabel::set(relid, Some(&policy));
     }
     trigger_placement::sync(relid);
+    consequences::tell_of_new_columns(relid, &new_columns);
     Ok(())
 }

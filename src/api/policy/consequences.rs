@@ -43,6 +43,18 @@ pub(in crate::api) fn new_columns(relid: pg_sys::Oid, policy: &Policy) -> Vec<St
     columns.filter(is_new).cloned().collect()
 }
 
+/// W8: says which columns the table has got.
+pub(in crate::api) fn tell_of_new_columns(relid: pg_sys::Oid, added: &[String]) {
+    if added.is_empty() {
+        return;
+    }
+    let (table, columns) = (qualified_name(relid), shown(added));
+    Error::for_notice(format!(
+        "table {table} has new columns, which SELECT * and RETURNING * return: {columns}"
+    ))
+    .notice();
+}
+
 /// What is named of more than [`NAMED`] objects.
 fn listed(mut names: Vec<String>) -> String {
     let more = names.len().saturating_sub(NAMED);

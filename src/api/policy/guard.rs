@@ -55,6 +55,8 @@ pub(in crate::api) fn required<T>(argument: Option<T>, name: &str) -> Result<T> 
     argument.ok_or_else(|| {
         let message = format!("argument \"{name}\" must not be null");
         Error::new(PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED, message)
+            .detail("NULL has no meaning for this argument.")
+            .hint("Give a value. An argument that has a default can be left out.")
     })
 }
 

@@ -16,27 +16,34 @@ pub(in crate::api) fn check(relid: pg_sys::Oid, policy: &Policy) -> Result<Optio
     let plain = catalog::attribute(relid, name).filter(|column| {
         column.type_oid == pg_sys::INT4OID && column.has_default && !column.generated
     });
-    let Some(seconds) = plain.and(constant(relid, name)?) else {
+    let Some(default) = plain.and(shown(relid, name)?) else {
         return Ok(None);
     };
     let (table, column) = (qualified_name(relid), quote_identifier(name));
     let drop = format!("ALTER TABLE {table} ALTER COLUMN {column} DROP DEFAULT;");
-    if seconds > 0 || seconds == -1 {
-        let lives = match seconds {
-            -1 => "never expires".to_owned(),
-            seconds => format!("lives {seconds} seconds, whatever the table's default is"),
-        };
-        let message = format!("column {column} of table {table} has the default {seconds}");
-        return Ok(Some(
-            Error::for_notice(message)
-                .detail(format!(
-                    "A row that is inserted without a value for it {lives}."
-                ))
-                .hint(format!(
-                    "To let such rows follow the table's default, run: {drop}"
-                )),
-        ));
-    }
+    let told = |value: &str, lives: &str| {
+        let message = format!("column {column} of table {table} has the default {value}");
+        Error::for_notice(message)
+            .detail(format!(
+                "A row that is inserted without a value for it {lives}."
+            ))
+            .hint(format!(
+                "To let such rows follow the table's default, run: {drop}"
+            ))
+    };
+    let seconds = match constant(&default) {
+        None if default == "NULL::integer" => return Ok(None),
+        None => {
+            let lives = "lives that number of seconds, whatever the table's default is";
+            return Ok(Some(told(&default, lives)));
+        }
+        Some(-1) => return Ok(Some(told("-1", "never expires"))),
+        Some(seconds) if seconds > 0 => {
+            let lives = format!("lives {seconds} seconds, whatever the table's default is");
+            return Ok(Some(told(&seconds.to_string(), &lives)));
+        }
+        Some(seconds) => seconds,
+    };
     let message = format!(
         "column {column} of table {table} has the default {seconds}, which is no time to live"
     );
@@ -49,8 +56,8 @@ pub(in crate::api) fn check(relid: pg_sys::Oid, policy: &Policy) -> Result<Optio
     )
 }
 
-/// The number that the DEFAULT is, if it is one.
-fn constant(relid: pg_sys::Oid, name: &str) -> Result<Option<i64>> {
+/// The DEFAULT, as PostgreSQL shows it.
+fn shown(relid: pg_sys::Oid, name: &str) -> Result<Option<String>> {
     let query = format!(
         "SELECT pg_catalog.pg_get_expr(d.adbin, d.adrelid) \
            FROM pg_catalog.pg_attrdef AS d JOIN pg_catalog.pg_attribute AS a \
@@ -60,11 +67,13 @@ fn constant(relid: pg_sys::Oid, name: &str) -> Result<Option<i64>> {
         quote_literal(name)
     );
     let found = session::with_safe_search_path(|| values::texts::<1>(&query))?;
+    Ok(found.into_iter().next().map(|[text]| text))
+}
+
+/// The number that the DEFAULT is, if it is one.
+fn constant(shown: &str) -> Option<i64> {
     // PostgreSQL shows a negative number as '-1'::integer, or (-1).
-    let number = |[text]: &[String; 1]| {
-        let number = text.trim_end_matches("::integer");
-        let number = number.trim_matches(|c: char| "()'".contains(c));
-        number.parse().ok()
-    };
-    Ok(found.first().and_then(number))
+    let number = shown.trim_end_matches("::integer");
+    let number = number.trim_matches(|c: char| "()'".contains(c));
+    number.parse().ok()
 }

@@ -1,9 +1,10 @@
 //! `ttl.reset_stats`. Who may call it is a matter of GRANT, as for PostgreSQL's own.
 
-use crate::error::{Error, Result};
+use super::guard;
+use crate::error::Result;
 use crate::pg::abi::report::or_raise;
 use crate::pg::server::background;
-use crate::store::all_labels;
+use crate::store::{all_labels, label_provider};
 use crate::worker::queue::quota::Claimant;
 use crate::worker::shared::{places, state};
 use pgrx::pg_sys;
@@ -25,7 +26,8 @@ fn reset(rel: Option<pg_sys::Oid>) -> Result<()> {
         .filter_map(|table| Some((table.to_u32(), places::claimant(table)?)))
         .collect();
     if let Some(relid) = rel.filter(|_| tables.is_empty()) {
-        return Err(Error::no_policy(relid));
+        label_provider::check_relation(relid)?;
+        guard::present_policy(relid)?;
     }
     state::reset_counters(background::my_database().to_u32(), &tables);
     Ok(())

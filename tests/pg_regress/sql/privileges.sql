@@ -21,6 +21,8 @@ SELECT ttl.enable('t', 200);
 SELECT ttl.set_default('t', 200);
 SELECT ttl.disable('t');
 SELECT ttl.purge('t');
+ALTER TABLE t DROP COLUMN _ts;
+ALTER TABLE t ALTER COLUMN ttl TYPE bigint;
 SECURITY LABEL FOR ttl ON TABLE t IS '{"default_ttl": 5}';
 SELECT id FROM t;
 SELECT total, expired FROM ttl.preview('t');

@@ -231,6 +231,15 @@ DROP TRIGGER "~ttl_free_expired_keys" ON t2;
 DROP TRIGGER IF EXISTS "~ttl_free_expired_keys" ON trigger.parts CASCADE;
 DROP TRIGGER "~ttl_free_expired_keys" ON parts1;
 ALTER TRIGGER "~ttl_free_expired_keys" ON t2 RENAME TO other;
+-- who does not own the table is told so
+CREATE ROLE regress_no_owner;
+GRANT USAGE ON SCHEMA trigger TO regress_no_owner;
+SET ROLE regress_no_owner;
+ALTER TRIGGER "~ttl_free_expired_keys" ON t2 RENAME TO other;
+DROP TRIGGER "~ttl_free_expired_keys" ON t2;
+RESET ROLE;
+REVOKE USAGE ON SCHEMA trigger FROM regress_no_owner;
+DROP ROLE regress_no_owner;
 CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 CREATE OR REPLACE TRIGGER "~ttl_free_expired_keys" BEFORE INSERT ON t2 FOR EACH ROW EXECUTE FUNCTION nothing();
 SELECT * FROM triggers;
