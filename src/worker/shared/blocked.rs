@@ -140,6 +140,20 @@ pub(in crate::worker) fn forget_tried(table: TableKey, pass_began: i64) {
     forget_where(|row| row.table == table && row.until <= pass_began);
 }
 
+/// Whether rows of the table are set aside.
+pub(in crate::worker) fn has_some(table: TableKey) -> bool {
+    with_blocked(|rows| rows.iter().any(|row| row.table == table))
+}
+
+/// Has all rows of the table tried at once.
+pub(in crate::worker) fn try_now(table: TableKey, now: i64) {
+    with_blocked(|rows| {
+        for row in rows.iter_mut().filter(|row| row.table == table) {
+            row.until = row.until.min(now);
+        }
+    });
+}
+
 /// All rows of a table that are set aside, whether they are to be tried now or later.
 pub(in crate::worker) fn rows_of(table: TableKey) -> Vec<(u32, u16)> {
     with_blocked(|rows| {

@@ -88,6 +88,8 @@ pub(crate) struct TableState {
     /// When the first of them expired; 0 = unknown.
     pub(in crate::worker) referred_since: i64,
     pub(in crate::worker) count_again_at: i64,
+    /// How much had been written to catalogs when rows that are set aside were last tried; 0 = unknown.
+    pub(in crate::worker) catalogs_seen: i64,
     /// The only row of the current batch.
     pub(in crate::worker) single: Option<FoundRow>,
     /// The last error.

@@ -63,7 +63,8 @@ impl Turn<'_> {
     pub(in crate::worker) fn count_referred(&self) -> (Count, Option<i64>) {
         let now = background::monotonic();
         let known = state::with_table(self.key, |state| {
-            let oldest = Some(state.referred_since).filter(|&since| since != 0);
+            let is_known = |&since: &i64| since != 0 && state.referred > 0;
+            let oldest = Some(state.referred_since).filter(is_known);
             let count = Count {
                 rows: state.referred,
                 oldest,

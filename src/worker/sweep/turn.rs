@@ -232,6 +232,29 @@ pub(in crate::worker) fn note_failure(key: TableKey, failure: &Error) {
     );
 }
 
+/// What can keep rows: triggers and rules with their functions, foreign keys, privileges, and what an archive or a publication
+/// lacks.
+const OBSTACLES: [pg_sys::Oid; 10] = [
+    pg_sys::TriggerRelationId,
+    pg_sys::RewriteRelationId,
+    pg_sys::ProcedureRelationId,
+    pg_sys::ConstraintRelationId,
+    pg_sys::RelationRelationId,
+    pg_sys::AttributeRelationId,
+    pg_sys::NamespaceRelationId,
+    pg_sys::PublicationRelationId,
+    pg_sys::PublicationRelRelationId,
+    pg_sys::AuthMemRelationId,
+];
+
+/// How often these have been written to, if rows of the table are set aside; else 0.
+fn obstacles_written(key: TableKey) -> i64 {
+    match blocked::has_some(key) {
+        true => activity::rows_changed(&OBSTACLES).unwrap_or(0),
+        false => 0,
+    }
+}
+
 /// How long such rows are left alone after attempts that took so long.
 pub(in crate::worker) fn futile_pause(futile: i64) -> i64 {
     futile.saturating_mul(FUTILE_SHARE)
@@ -245,9 +268,11 @@ impl<'a> Turn<'a> {
     fn begin(key: TableKey, job: Job, pace: &'a mut Pace) -> Option<Self> {
         let now = background::monotonic();
         let written = activity::rows_written(key.relid.into());
+        let catalogs = obstacles_written(key);
         let mut progress = Progress::default();
         let (mut died, mut single) = (false, None);
         let mut is_another = false;
+        let mut tries_again = false;
         let mut referred = 0;
         state::with_table(key, |state| {
             // TRUNCATE or a rewrite: what is where is not known any more.
@@ -260,11 +285,14 @@ impl<'a> Turn<'a> {
             referred = state.referred;
             if state.progress.pass_began == 0 {
                 let counts = referred > 0 && state.count_again_at <= now;
-                if counts {
+                let seen = std::mem::replace(&mut state.catalogs_seen, catalogs);
+                tries_again = ![0, catalogs].contains(&seen) && catalogs != 0;
+                if counts || tries_again {
                     // Some of them can be deleted now, perhaps.
                     state.progress.search_from_the_beginning();
                 }
-                let full = state.schedule.begins_full(settings::naptime(), now) || counts;
+                let full = state.schedule.begins_full(settings::naptime(), now);
+                let full = full || counts || tries_again;
                 state.progress.begin_pass(now, full, written.unwrap_or(-1));
             }
             if state.progress.batch == 0 {
@@ -281,6 +309,9 @@ impl<'a> Turn<'a> {
         })?;
         if is_another {
             blocked::forget_all(key);
+        }
+        if tries_again {
+            blocked::try_now(key, now);
         }
         if died {
             let failure = Error::new(

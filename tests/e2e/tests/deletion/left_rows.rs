@@ -58,6 +58,42 @@ fn figures_follow_what_others_do() {
     disk.wait_until(PROBLEMS, "", PATIENCE);
 }
 
+/// S9: after DDL rows that were set aside are tried again before their time: what kept them may be gone.
+#[test]
+fn ddl_may_have_mended_it() {
+    let mut disk = server().database("mended").disk();
+    disk.run(
+        "CREATE TABLE t (id integer PRIMARY KEY); SELECT ttl.enable('t', 3600);
+         CREATE FUNCTION object() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$;
+         CREATE TRIGGER object BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION object()",
+    );
+    insert_and_age(&mut disk, 20);
+    disk.wait_until("SELECT blocked_rows FROM ttl.stats", "20", PATIENCE);
+    disk.launcher_looks_again();
+    disk.launcher_looks_again();
+    disk.run("DROP TRIGGER object ON t");
+    // By themselves they would be tried again after a minute.
+    disk.wait_until("SELECT count(*) FROM t", "0", 40);
+    disk.wait_until(PROBLEMS, "", PATIENCE);
+}
+
+/// S9: once no foreign key keeps rows, nothing is behind.
+#[test]
+fn nothing_lags_without_the_foreign_key() {
+    let mut disk = server().database("unreferred").disk();
+    disk.run(
+        "CREATE TABLE t (id integer PRIMARY KEY, at timestamptz); SELECT ttl.expire_after('t', 'at', 0);
+         CREATE TABLE child (id integer REFERENCES t);
+         INSERT INTO t SELECT n, now() + interval '1 hour' FROM generate_series(1, 20) AS n;
+         INSERT INTO child SELECT id FROM t;
+         UPDATE t SET at = now() - interval '1 second'",
+    );
+    disk.wait_until("SELECT blocked_rows FROM ttl.stats", "20", PATIENCE);
+    disk.run("DROP TABLE child");
+    disk.wait_until("SELECT count(*) FROM t", "0", PATIENCE);
+    disk.wait_until("SELECT lag = '0' FROM ttl.stats", "t", 30);
+}
+
 /// S3: rows that others have locked for long are named, as long as they have.
 #[test]
 fn locked_rows_are_named() {
