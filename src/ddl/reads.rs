@@ -1,5 +1,6 @@
 //! Which commands of ALTER TABLE read or check every row, and so can fail because of one.
 
+use crate::pg::catalog::names;
 use crate::pg::catalog::syntax::Node;
 use pgrx::pg_sys::{self, AlterTableCmd, AlterTableType, ConstrType, Constraint};
 
@@ -22,11 +23,18 @@ pub(super) fn command(cmd: Node<'_, AlterTableCmd>) -> Option<RowsRead> {
     match cmd.subtype {
         AlterTableType::AT_AddConstraint => of(definition?.cast()?),
         // A new column: constraints are checked and expressions computed for every row.
-        AlterTableType::AT_AddColumn => definition?
-            .cast::<pg_sys::ColumnDef>()?
-            .list(|column| &column.constraints)
-            .filter_map(of)
-            .max(),
+        AlterTableType::AT_AddColumn => {
+            let column = definition?.cast::<pg_sys::ColumnDef>()?;
+            let checked = column
+                .list(|column| &column.constraints)
+                .filter_map(of)
+                .max();
+            // Those of a domain, too.
+            let named = column.node(|column| &column.typeName);
+            let is_domain = |&(named, _): &(pg_sys::Oid, i32)| names::base_type(named) != named;
+            let domain = named.and_then(names::named_type).filter(is_domain);
+            checked.max(domain.map(|_| RowsRead::Children))
+        }
         AlterTableType::AT_AttachPartition => {
             let partition = definition?.cast::<pg_sys::PartitionCmd>()?;
             let bound = partition.node(|partition| &partition.bound)?;
@@ -37,7 +45,12 @@ pub(super) fn command(cmd: Node<'_, AlterTableCmd>) -> Option<RowsRead> {
         #[cfg(since18)]
         AlterTableType::AT_AlterConstraint => {
             let change = definition?.cast::<pg_sys::ATAlterConstraint>()?;
-            (change.alterEnforceability && change.is_enforced).then_some(RowsRead::Partitions)
+            let enforced = change.alterEnforceability && change.is_enforced;
+            // NOT NULL comes to the children.
+            let inherited = change.alterInheritability && !change.noinherit;
+            enforced
+                .then_some(RowsRead::Partitions)
+                .max(inherited.then_some(RowsRead::Children))
         }
         AlterTableType::AT_ValidateConstraint
         | AlterTableType::AT_SetNotNull

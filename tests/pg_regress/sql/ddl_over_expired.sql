@@ -58,6 +58,10 @@ BEGIN; ALTER TABLE t ADD FOREIGN KEY (parent) REFERENCES parent; SELECT on_disk(
 BEGIN; ALTER TABLE t ALTER n SET NOT NULL; SELECT on_disk(); ROLLBACK;
 BEGIN; ALTER TABLE t ALTER v TYPE int USING v::int; SELECT on_disk(); ROLLBACK;
 BEGIN; ALTER TABLE t ADD twice int GENERATED ALWAYS AS (v::int * 2) STORED; SELECT on_disk(); ROLLBACK;
+-- a column of a domain is checked, too: no row but expired ones is there
+CREATE DOMAIN filled AS int NOT NULL;
+BEGIN; DELETE FROM t; ALTER TABLE t ADD m filled; SELECT on_disk(); ROLLBACK;
+DROP DOMAIN filled;
 BEGIN; DELETE FROM t; ALTER TABLE t ADD w int NOT NULL; SELECT on_disk(); ROLLBACK;
 BEGIN; ALTER TABLE t ADD w int DEFAULT 7 UNIQUE; SELECT on_disk(); ROLLBACK;
 -- a command among others, in a function
