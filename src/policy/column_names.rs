@@ -22,6 +22,16 @@ const CREATION: &[&str] = &[
 /// And when it was changed.
 const CHANGE: &[&str] = &["updat", "modif", "chang", "touch", "last", "edit"];
 
+/// Words in the names of columns that say when a row ends.
+const END: &[&str] = &["expir", "until", "valid_to", "deadline", "due_"];
+
+/// Whether a column of that name is likely to keep the time at which a row ends.
+pub(crate) fn is_end(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let is_one = |word: &&str| name.contains(*word);
+    END.iter().any(is_one) || ["end", "ends", "end_at", "ends_at", "due"].contains(&name.as_str())
+}
+
 /// Whether a column of that name is likely to keep the time of a row's creation, which no UPDATE should
 /// overwrite.
 pub(crate) fn is_creation_time(name: &str) -> bool {

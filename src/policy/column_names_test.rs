@@ -1,6 +1,6 @@
 //! W1: names of columns.
 
-use super::column_names::is_creation_time;
+use super::column_names::{is_creation_time, is_end};
 
 #[test]
 fn creation_and_change() {
@@ -28,5 +28,34 @@ fn creation_and_change() {
         "",
     ] {
         assert!(!is_creation_time(name), "{name}");
+    }
+}
+
+#[test]
+fn ends() {
+    for name in [
+        "expires_at",
+        "Expires",
+        "expiry",
+        "valid_until",
+        "valid_to",
+        "due_date",
+        "due",
+        "ends_at",
+        "end",
+    ] {
+        assert!(is_end(name), "{name}");
+    }
+    for name in [
+        "_ts",
+        "updated_at",
+        "created_at",
+        "weekend",
+        "sender",
+        "residue",
+        "vendor",
+        "",
+    ] {
+        assert!(!is_end(name), "{name}");
     }
 }

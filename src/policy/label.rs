@@ -311,9 +311,9 @@ impl Policy {
                     default / 2
                 ))
                 .hint("To change both, use ttl.enable() with default_ttl and ts_granularity.")),
-            _ if seconds < 0 => {
-                Err(refused().detail("It is a number of seconds from 0 to 2147483647."))
-            }
+            _ if seconds < 0 => Err(refused()
+                .detail("It is a number of seconds from 0 to 2147483647.")
+                .hint("With 0, every UPDATE sets the time of the last modification.")),
             _ if seconds > 0 && self.ts_column.is_none() => {
                 Err(Error::invalid("ts_granularity needs a ts_column"))
             }
@@ -380,9 +380,12 @@ impl Policy {
                 return Err(Error::invalid(format!("\"{column}\" is not a column name")));
             }
             if seen.contains(&column) {
-                return Err(Error::invalid(format!(
-                    "column \"{column}\" is named twice"
-                )));
+                let message = format!("column \"{column}\" is named twice");
+                return Err(Error::invalid(message)
+                    .detail(
+                        "Time of the last modification, override and document need a column each.",
+                    )
+                    .hint("Name another column, or leave one out."));
             }
             seen.push(column);
         }

@@ -36,7 +36,7 @@ impl TableOptions {
         for (name, value, is_reset) in given {
             if seen.contains(&name) {
                 let message = format!("parameter \"ttl.{name}\" specified more than once");
-                return Err(Error::invalid(message));
+                return Err(Error::invalid(message).hint("Give each parameter once."));
             }
             seen.push(name.clone());
             if is_reset && value.is_some() {

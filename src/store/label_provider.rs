@@ -191,10 +191,17 @@ fn check_column(
         }
         Some(column) if column.type_oid != type_oid => {
             let message = format!("column \"{name}\" of table {table} is not of type {type_name}");
+            let way = match (column.type_oid, type_oid) {
+                (pg_sys::JSONOID, pg_sys::JSONBOID) => format!(
+                    "To give it that type, run: ALTER TABLE {table} ALTER COLUMN {} TYPE jsonb;",
+                    catalog::quote_identifier(name)
+                ),
+                _ => "Name an existing column of that type.".to_owned(),
+            };
             Err(
                 Error::new(PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH, message)
                     .detail("Time to live needs a column of exactly this type.")
-                    .hint("Name an existing column of that type."),
+                    .hint(way),
             )
         }
         Some(_) => Ok(()),

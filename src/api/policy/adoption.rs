@@ -10,7 +10,7 @@ use crate::pg::catalog::{
     self, constraints, index, names, qualified_name, quote_identifier, quote_literal,
 };
 use crate::pg::session::locks;
-use crate::policy::is_creation_time;
+use crate::policy::{is_creation_time, is_end};
 use crate::store::dates::DateType;
 use crate::store::{extension, stored_calls};
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -254,18 +254,28 @@ fn clock(relid: pg_sys::Oid, asked: &Asked, consent: &Consent) -> Result<Option<
         return Ok(None);
     }
     let (table, column) = (qualified_name(relid), quote_identifier(name));
-    let seconds = asked.default_ttl.filter(|&seconds| seconds > 0);
     locks::relation(relid, pg_sys::AccessShareLock);
     let filled = mass_expiry::estimate(relid, &format!("{column} IS NOT NULL"));
+    // No time of a modification is in the future; a clock may be a little ahead of another.
+    let ahead = format!(
+        "{column} OPERATOR(pg_catalog.>) (pg_catalog.statement_timestamp() OPERATOR(pg_catalog.+) '1 hour'::pg_catalog.interval)"
+    );
+    let is_end =
+        is_end(name) || filled.met >= 0.5 && mass_expiry::estimate(relid, &ahead).met >= 0.5;
+    let seconds = match is_end {
+        true => Some(0),
+        false => asked.default_ttl.filter(|&seconds| seconds > 0),
+    };
+    let is_another_time = is_end || is_creation_time(name);
     if filled.met < 0.5 {
         // Where there are rows, the same statement is refused.
-        return Ok(is_creation_time(name).then(|| {
+        return Ok(is_another_time.then(|| {
             overwritten(relid, name)
                 .detail("It stores the time of each row's last modification. If the column had values, this would be refused.")
                 .hint(format!("To let rows expire after the time in the column, {}", instead(relid, name, seconds)))
         }));
     }
-    if is_creation_time(name) && !consent.confirmed {
+    if is_another_time && !consent.confirmed {
         return Err(Error::new(
             PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
             format!("column {column} of table {table} would be overwritten by every INSERT and UPDATE"),

@@ -222,10 +222,8 @@ struct KeepingKey {
     child: pg_sys::Oid,
     /// The action that it has on DELETE.
     action: String,
-    /// What the better action does.
-    what: &'static str,
-    /// The statement that gives the key that action.
-    change: String,
+    /// What the better action does, and the statement that gives the key that action, if there is one.
+    change: Option<(&'static str, String)>,
 }
 
 /// The foreign keys by which rows that refer to expired ones of the table keep these.
@@ -234,13 +232,18 @@ fn keeping_keys(relid: pg_sys::Oid) -> Result<Vec<KeepingKey>> {
         "SELECT c.conname::pg_catalog.text, c.conrelid::pg_catalog.int8::pg_catalog.text, \
                 pg_catalog.pg_get_constraintdef(c.oid), \
                 CASE WHEN c.confdeltype OPERATOR(pg_catalog.=) 'r' THEN 'RESTRICT' ELSE 'NO ACTION' END, \
-                pg_catalog.bool_or(a.attnotnull)::pg_catalog.text \
+                pg_catalog.bool_or(a.attnotnull)::pg_catalog.text, {}::pg_catalog.text \
            FROM pg_catalog.pg_constraint AS c JOIN pg_catalog.pg_attribute AS a \
              ON a.attrelid OPERATOR(pg_catalog.=) c.conrelid AND a.attnum OPERATOR(pg_catalog.=) ANY (c.conkey) \
           WHERE c.contype OPERATOR(pg_catalog.=) 'f' AND c.confrelid OPERATOR(pg_catalog.=) {}::pg_catalog.oid \
             AND c.confdeltype OPERATOR(pg_catalog.=) ANY ('{{a,r}}'::pg_catalog.\"char\"[]) \
             AND c.conparentid OPERATOR(pg_catalog.=) 0::pg_catalog.oid {} \
           GROUP BY c.oid ORDER BY c.conrelid, c.conname",
+        if cfg!(since18) {
+            "c.conperiod"
+        } else {
+            "false"
+        },
         relid.to_u32(),
         if cfg!(since18) {
             "AND c.conenforced"
@@ -248,25 +251,28 @@ fn keeping_keys(relid: pg_sys::Oid) -> Result<Vec<KeepingKey>> {
             ""
         }
     );
-    let keys = values::texts::<5>(&query)?.into_iter();
-    let keys = keys.map(|[name, child, definition, action, not_null]| {
+    let keys = values::texts::<6>(&query)?.into_iter();
+    let keys = keys.map(|[name, child, definition, action, not_null, period]| {
         let child = pg_sys::Oid::from(child.parse::<u32>().unwrap_or_default());
         let (what, better) = if child == relid && not_null == "false" {
             ("references set to NULL", "SET NULL")
         } else {
             ("referring rows deleted with them", "CASCADE")
         };
-        let change = format!(
-            "ALTER TABLE {} DROP CONSTRAINT {quoted}, ADD CONSTRAINT {quoted} {};",
-            qualified_name(child),
-            acting(&definition, better),
-            quoted = quote_identifier(&name)
-        );
+        let change = || {
+            format!(
+                "ALTER TABLE {} DROP CONSTRAINT {quoted}, ADD CONSTRAINT {quoted} {};",
+                qualified_name(child),
+                acting(&definition, better),
+                quoted = quote_identifier(&name)
+            )
+        };
+        // PostgreSQL has no other action for a key with PERIOD.
+        let change = (period == "false").then(|| (what, change()));
         KeepingKey {
             name,
             child,
             action,
-            what,
             change,
         }
     });
@@ -289,7 +295,12 @@ fn foreign_keys(relid: pg_sys::Oid) -> Result<()> {
                 quote_identifier(&key.name),
                 key.action
             ))
-            .hint(format!("To have the {}, run: {}", key.what, key.change))
+            .hint(match key.change {
+                Some((what, change)) => format!("To have the {what}, run: {change}"),
+                None => format!(
+                    "PostgreSQL has no other action for a key with PERIOD. Give table {child} a time to live that ends no later, or delete its rows first."
+                ),
+            })
             .notice();
     }
     Ok(())
@@ -304,7 +315,8 @@ pub(in crate::api) fn remedy(relid: pg_sys::Oid, error: &str) -> Option<String> 
         .into_iter()
         .filter(|key| names(&key.name) && names(&catalog::relation_name(key.child)));
     let key = keys.next().filter(|_| keys.next().is_none())?;
-    Some(format!("/* To have the {}: */ {}", key.what, key.change))
+    let (what, change) = key.change?;
+    Some(format!("/* To have the {what}: */ {change}"))
 }
 
 /// The definition of a foreign key, with this action on DELETE.

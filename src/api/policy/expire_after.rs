@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::pg::abi::report::or_raise;
 use crate::pg::abi::values::Text;
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
+use crate::pg::session::rewording;
 use crate::store::dates::DateType;
 use crate::store::ttl_index::{TtlIndex, TtlKey, read as read_index};
 use crate::store::{self, label_of, label_provider, predicate};
@@ -68,10 +69,10 @@ fn expire_after(
             None => {
                 let table = qualified_name(relid);
                 let key = &key.expression;
-                indexes::create(
-                    relid,
-                    &format!("CREATE INDEX ON {table} USING btree ({key})"),
-                )?
+                let statement = format!("CREATE INDEX ON {table} USING btree ({key})");
+                // A generated column that is not stored.
+                let code = PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
+                rewording::hinting_at(code, ON_EXPRESSION, || indexes::create(relid, &statement))?
             }
         };
         refuse_second(relid, &source, index)?;
@@ -79,6 +80,10 @@ fn expire_after(
         Ok(index)
     }))
 }
+
+/// For a column that cannot be in an index.
+const ON_EXPRESSION: &str =
+    "Make the column STORED, or create an index on its expression and use ttl.expire_index().";
 
 /// An index on the same, of all rows: a TTL index, or else any. It may have been built
 /// concurrently.

@@ -153,6 +153,7 @@ fn has_check(relid: pg_sys::Oid, ttl: &str) -> Result<bool> {
 fn generated(column: &str, table: &str) -> Error {
     let message = format!("column \"{column}\" of table {table} is a generated column");
     Error::wrong_kind(message)
+        .detail("Its values cannot be set, and it is not generated from a document that the call names.")
         .hint("Name another column, or give document_column for an override that is generated from a document.")
 }
 

@@ -114,5 +114,6 @@ fn read_boolean(option: &str, value: &str) -> Result<bool> {
             "invalid value for option \"{option}\": \"{value}\""
         ))
         .detail("It is true or false.")
+        .hint("NULL sets the option to its default.")
     })
 }

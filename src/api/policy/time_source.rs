@@ -121,6 +121,7 @@ fn no_column(relid: pg_sys::Oid, name: &str) -> Error {
             qualified_name(relid)
         ),
     )
+    .detail("The table has no column of exactly this name.")
     .hint("Write the column's name as \\d shows it, without double quotes.")
 }
 
@@ -220,6 +221,8 @@ fn instant_of(type_oid: pg_sys::Oid, column: &str) -> Option<(&'static str, Stri
 pub(in crate::api) fn checked_seconds(value: i32, argument: &str) -> Result<i32> {
     IndexRule::check_seconds(i64::from(value)).ok_or_else(|| {
         let message = format!("invalid value for argument \"{argument}\": {value}");
-        Error::invalid(message).detail("It is a number of seconds from 0 to 2147483647.")
+        Error::invalid(message)
+            .detail("It is a number of seconds from 0 to 2147483647.")
+            .hint("With 0, rows expire at the time that they name.")
     })
 }

@@ -17,6 +17,13 @@ SELECT ttl.expire_after('notices.orders', 'created_at', 604800);
 CREATE TABLE visits (id int PRIMARY KEY, last_seen timestamptz);
 INSERT INTO visits SELECT i, now() - i * interval '20 hours' FROM generate_series(0, 9) AS i;
 SELECT ttl.enable('visits', '7 days', ts_column => 'last_seen', ttl_column => NULL);
+-- A column with the end of each row, by its name, or by what is in it.
+CREATE TABLE leases (id int PRIMARY KEY, valid_until timestamptz);
+SELECT ttl.enable('leases', 60, ts_column => 'valid_until', ttl_column => NULL);
+CREATE TABLE plans (id int PRIMARY KEY, at timestamptz);
+INSERT INTO plans SELECT i, now() + i * interval '1 day' FROM generate_series(0, 3) AS i;
+SELECT ttl.enable('plans', 60, ts_column => 'at', ttl_column => NULL);
+SELECT ttl.expire_after('notices.plans', 'at', 0);
 -- A misspelled one.
 CREATE TABLE typed (id int, updated_at timestamptz);
 SELECT ttl.enable('typed', 60, ts_column => 'udpated_at');

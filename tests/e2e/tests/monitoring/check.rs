@@ -268,6 +268,32 @@ fn of_a_row_that_is_referred_to() {
     session.wait_until("SELECT count(*) FROM ttl.check()", "0", 30);
 }
 
+/// PostgreSQL has no other action for a foreign key with PERIOD (18): none is proposed.
+#[test]
+fn of_a_key_with_period() {
+    let server = Server::start_sweeping(&[]);
+    if server.major() < 18 {
+        println!("SKIPPED: since PostgreSQL 18");
+        return;
+    }
+    server.database("app");
+    let mut session = server.connect("app", "postgres");
+    session.run(
+        "CREATE TABLE t (id int4range, v daterange, PRIMARY KEY (id, v WITHOUT OVERLAPS));
+         SELECT ttl.enable('t', 1);
+         CREATE TABLE child (id int4range, v daterange, FOREIGN KEY (id, PERIOD v) REFERENCES t (id, PERIOD v));
+         INSERT INTO t VALUES ('[1,2)', '[2020-01-01,2021-01-01)');
+         INSERT INTO child VALUES ('[1,2)', '[2020-02-01,2020-03-01)');",
+    );
+    session.wait_until(
+        "SELECT count(*) FROM ttl.check() WHERE problem LIKE '1 expired rows of public.t cannot be deleted: %'",
+        "1",
+        60,
+    );
+    let advice = to_do(&mut session, "t", "1 expired rows");
+    assert!(advice.starts_with("SELECT last_error"), "{advice}");
+}
+
 /// Settings that were made to last: whatever they are for, the statement ends them.
 #[test]
 fn of_lasting_settings() {
