@@ -6,6 +6,7 @@ use super::deleter::Deleter;
 use super::job::{DeletionWay, Job};
 use super::receiver::{self, FoundRow, Tally};
 use super::{by_sql, message, notice, underway, worker_transaction};
+use crate::clock::held;
 use crate::error::Error;
 use crate::pg::catalog::replication::Origin;
 use crate::pg::catalog::{self, cascade, roles};
@@ -181,6 +182,10 @@ fn enter(job: &Job) -> Result<(), Error> {
             format!("could not obtain lock on {what} {}", job.name),
         )
     };
+    // By a time that was taken before: a clock that is set from now on does not count for this batch.
+    if held::is_held() {
+        return Err(Error::not_ready("the system clock was set"));
+    }
     if !policy_lock::try_share_extension() {
         return Err(unavailable("extension \"ttl_ext\" for relation"));
     }

@@ -1,6 +1,7 @@
 //! M11: drops a partition that has held rows, all of which are expired, or that has stood empty for
 //! `ttl.empty_partition_age` (docs/decisions/0070-what-waits.md).
 
+use crate::clock::held;
 use crate::deletion::partition_bounds::{self, DateColumn};
 use crate::deletion::{partitions, worker_transaction};
 use crate::error::Error;
@@ -148,7 +149,8 @@ fn candidate(key: TableKey) -> Result<ReadyPartition, Whole> {
         return Err(Whole::NotYet);
     }
     let now = background::now();
-    if policy.waits_until(now).is_some() || paused_tables::at(label.rest(), now).is_some() {
+    let waits = policy.waits_until(now).is_some() || held::is_held();
+    if waits || paused_tables::at(label.rest(), now).is_some() {
         return Err(Whole::NotYet);
     }
     let now = lagging(now, policy.keep_expired);
