@@ -100,7 +100,7 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<Problem>
     let mut failing: Vec<(pg_sys::Oid, Option<String>)> = Vec::new();
     let mut blocked: Vec<(pg_sys::Oid, i64, Option<String>)> = Vec::new();
     let (mut full, mut locked) = (Vec::new(), Vec::new());
-    let (mut temporary, mut neglected, mut crowded) = (0, 0, 0);
+    let (mut temporary, mut neglected, mut crowded, mut unread) = (0, 0, 0, 0);
     let mut clock = 0;
     let mut unstartable = Vec::new();
     let mut stalled = BTreeSet::new();
@@ -112,6 +112,7 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<Problem>
             Some(Obstacle::NoRoom) => full.push(table),
             Some(Obstacle::Temporary) => temporary += 1,
             Some(Obstacle::Neglected) => neglected += 1,
+            Some(Obstacle::Unread) => unread += 1,
             Some(Obstacle::CannotStart) => unstartable.push(table),
             Some(Obstacle::ClockWasSet) => clock += 1,
             Some(Obstacle::Stalled(pid)) => {
@@ -217,6 +218,11 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<Problem>
             )),
         ),
         (
+            unread,
+            "no background process has read its time to live yet: the ttl_ext scheduler is stopped, or waits; see pg_stat_activity",
+            Some(LOOK_AT_SCHEDULER.to_owned()),
+        ),
+        (
             neglected,
             "no worker has processed the table recently: workers are busy with other tables, see ttl.max_workers",
             more_workers.map(|more| {
@@ -231,6 +237,9 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<Problem>
     }
     problems
 }
+
+/// Where the scheduler is.
+const LOOK_AT_SCHEDULER: &str = "SELECT pid, datname, wait_event_type, wait_event, pg_blocking_pids(pid) FROM pg_stat_activity WHERE backend_type = 'ttl_ext scheduler';";
 
 /// The statement without which PostgreSQL lets no process of the table's owner connect to the database; `None` if
 /// it does.

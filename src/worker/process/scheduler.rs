@@ -74,6 +74,9 @@ pub(in crate::worker) fn run(process: &Process) -> Result<(), Error> {
             if is_due {
                 read_at = Some(end);
             }
+            let is_behind = slot.changed.load(Ordering::Acquire);
+            slot.changed_since
+                .store(if is_behind { end } else { 0 }, Ordering::Release);
             // The invalidations of a change come after its announcement.
             again = changed;
             if changed {

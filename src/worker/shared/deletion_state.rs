@@ -161,6 +161,8 @@ pub(crate) enum Obstacle {
     ClockWasSet,
     /// It is due, but no worker comes.
     Neglected,
+    /// No scheduler comes to an end with the policies of the database.
+    Unread,
     /// This worker does not come to an end with it.
     Stalled(i32),
     /// This number of rows cannot be deleted, for this reason; the others are.
@@ -181,15 +183,25 @@ pub(crate) fn of(relid: pg_sys::Oid) -> DeletionState {
         return unknown(Some(Obstacle::Temporary));
     }
     let key = TableKey::here(relid);
+    let now = background::monotonic();
+    let slot = shared::database(key.database);
+    let is_unread = slot.is_some_and(|slot| is_unread(slot, now));
     match state::get(key) {
-        Some(state) if state.is_target() => return assess(&state, background::monotonic()),
+        Some(state) if state.is_target() => return assess(&state, now),
+        _ if is_unread => return unknown(Some(Obstacle::Unread)),
         // A worker has not seen it yet.
         Some(_) => return unknown(None),
         None => {}
     }
-    let is_full = |slot: &Database| slot.without_room.load(Ordering::Relaxed) > 0;
-    let is_full = shared::database(key.database).is_some_and(is_full);
+    let is_full = slot.is_some_and(|slot| slot.without_room.load(Ordering::Relaxed) > 0);
     unknown(is_full.then_some(Obstacle::NoRoom))
+}
+
+/// Whether a change of policies there has been waiting for long.
+fn is_unread(slot: &Database, now: i64) -> bool {
+    let since = slot.changed_since.load(Ordering::Acquire);
+    let on_since = shared::control().on_since.load(Ordering::Relaxed);
+    since != 0 && now.saturating_sub(since.max(on_since)) > NEGLECTED
 }
 
 /// Whether the oldest row that is on disk expired long ago.

@@ -95,6 +95,8 @@ pub(super) struct Database {
     pub(super) due: AtomicI64,
     /// A policy has changed: they are to be read now.
     pub(super) changed: AtomicBool,
+    /// Since when a change has not been read yet; 0 = all are.
+    pub(super) changed_since: AtomicI64,
     /// Counts such changes.
     pub(super) changes: AtomicU32,
     /// How often catalogs had been written to when the policies were read; 0 if they are to be read anyhow.
@@ -157,8 +159,12 @@ pub(super) fn database(oid: u32) -> Option<&'static Database> {
 /// The database's slot, allotted if necessary and marked as changed; `None` if all are taken.
 pub(super) fn allot_database(oid: u32) -> Option<&'static Database> {
     let _lock = SharedLock::exclusive();
+    let now = background::monotonic();
     if let Some(slot) = database(oid) {
         slot.changes.fetch_add(1, Ordering::AcqRel);
+        if slot.changed_since.load(Ordering::Acquire) == 0 {
+            slot.changed_since.store(now, Ordering::Release);
+        }
         slot.changed.store(true, Ordering::Release);
         return Some(slot);
     }
@@ -168,6 +174,7 @@ pub(super) fn allot_database(oid: u32) -> Option<&'static Database> {
     let slot = databases.get(free)?;
     slot.due.store(0, Ordering::Relaxed);
     slot.changed.store(true, Ordering::Relaxed);
+    slot.changed_since.store(now, Ordering::Relaxed);
     slot.catalogs.store(0, Ordering::Relaxed);
     slot.held_until.store(0, Ordering::Relaxed);
     slot.started_at.store(0, Ordering::Relaxed);

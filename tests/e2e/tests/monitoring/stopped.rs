@@ -64,3 +64,30 @@ fn the_launcher() {
     disk.wait_until("SELECT count(*) FROM t", "0", PATIENCE);
     expect_none(&mut disk);
 }
+
+/// A scheduler that stands still reads no time to live that is new, in no database.
+#[test]
+fn the_scheduler() {
+    let server = Server::start_sweeping(&[]);
+    let (database, another) = (server.database("t"), server.database("u"));
+    let (mut disk, mut there) = (database.disk(), another.disk());
+    disk.run("CREATE TABLE seen (id int); SELECT ttl.enable('seen', 3600)");
+    // It stays for two seconds after a change.
+    let mut pids = vec![];
+    while pids.is_empty() {
+        disk.run("SELECT ttl.set_default('seen', (3600 + random() * 100)::int)");
+        pids = disk.pids("ttl_ext scheduler", None);
+    }
+    server.stop_process(pids[0], true);
+    create(&mut disk);
+    create(&mut there);
+    for session in [&mut disk, &mut there] {
+        let named = format!("SELECT ({PROBLEMS}) LIKE '%the ttl_ext scheduler is stopped%'");
+        session.wait_until(&named, "t", NOTICED);
+    }
+    server.stop_process(pids[0], false);
+    for session in [&mut disk, &mut there] {
+        session.wait_until("SELECT count(*) FROM t", "0", PATIENCE);
+        expect_none(session);
+    }
+}
