@@ -1,17 +1,29 @@
-//! Whether the wall clock may be wrong: it was set while the server ran, or the server was down for long, and what
-//! has expired by it is not deleted for a while (C24).
+//! Whether expired rows are to stay for a while: the wall clock may be wrong, so that rows have expired by mistake (C24), or
+//! the server has recovered, and nobody has said yet that its rows may go.
 
 use std::sync::OnceLock;
 
-/// The clocks are compared by background processes, which know.
-static IS_HELD: OnceLock<fn() -> bool> = OnceLock::new();
-
-/// Called once, at load.
-pub(crate) fn init(is_held: fn() -> bool) {
-    IS_HELD.get_or_init(|| is_held);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// The clock was set while the server ran, or the server was down for long.
+    ByClock,
+    /// The server is on another timeline than `ttl.timeline`.
+    ByRecovery,
 }
 
-/// Whether no more is to be deleted than the user asks for by name.
+/// The clocks are compared by background processes, which know.
+static WHY: OnceLock<fn() -> Option<Held>> = OnceLock::new();
+
+/// Called once, at load.
+pub(crate) fn init(why: fn() -> Option<Held>) {
+    WHY.get_or_init(|| why);
+}
+
+/// Why no more is to be deleted than the user asks for by name, if so.
+pub(crate) fn why() -> Option<Held> {
+    WHY.get().and_then(|why| why())
+}
+
 pub(crate) fn is_held() -> bool {
-    IS_HELD.get().is_some_and(|is_held| is_held())
+    why().is_some()
 }

@@ -2,7 +2,7 @@
 //! (docs/decisions/0018-turning-off-purges-first.md).
 
 use crate::citus::{self, placements};
-use crate::clock::held;
+use crate::clock::held::{self, Held};
 use crate::deletion::purge_tables;
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, index, timescale};
@@ -23,7 +23,16 @@ const HINT: &str = "Expired rows must be deleted before this change. Remove what
 
 /// Why expired rows stay on disk.
 const CHANGED: &str = "An earlier change expired them, and this change would make them visible again. \"ttl.change_delay\" keeps them on disk.";
-pub(super) const CLOCK_WAS_SET: &str = "The system clock was set by more than a minute, or the server was down for so long. In case the clock is wrong, \"ttl.change_delay\" keeps expired rows on disk.";
+const CLOCK_WAS_SET: &str = "The system clock was set by more than a minute, or the server was down for so long. In case the clock is wrong, \"ttl.change_delay\" keeps expired rows on disk.";
+
+const RECOVERED: &str = "The server has recovered, and \"ttl.timeline\" is that of the time before, which keeps expired rows on disk.";
+
+pub(super) fn reason(held: Held) -> &'static str {
+    match held {
+        Held::ByClock => CLOCK_WAS_SET,
+        Held::ByRecovery => RECOVERED,
+    }
+}
 
 /// Before the table's policy changes to `to` (`None`: to none), deletes the expired rows that the
 /// change would revive. Returns an error if some cannot be deleted.
@@ -97,7 +106,7 @@ fn clear(table: pg_sys::Oid, label: &Inherited, to: Option<&Policy>) -> Result<u
         .waits_until(background::now(), settings::change_delay());
     let why = match waits {
         Some(_) => Some(CHANGED),
-        None => held::is_held().then_some(CLOCK_WAS_SET),
+        None => held::why().map(reason),
     };
     if let Some(why) = why
         && purge_tables::has_expired(table)

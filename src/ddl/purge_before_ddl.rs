@@ -4,7 +4,7 @@
 //! These are `CREATE UNIQUE INDEX`, `ALTER TABLE` that adds or validates constraints or computes
 //! columns anew, and new partitions. They read the heap without the planner's filter.
 
-use super::purge_before_change::CLOCK_WAS_SET;
+use super::purge_before_change;
 use super::reads::RowsRead;
 use super::statement_kind::{AlterCommand, StatementKind};
 use super::utility_statement::UtilityStatement;
@@ -115,8 +115,8 @@ fn delete_from(relid: pg_sys::Oid) {
             "They can still be brought back, because of \"ttl.change_delay\" or the option \"keep_expired\".",
         );
     }
-    if held::is_held() {
-        return left(relid, CLOCK_WAS_SET);
+    if let Some(held) = held::why() {
+        return left(relid, purge_before_change::reason(held));
     }
     let deleted = txn::nested(|| {
         let kept =
@@ -140,8 +140,8 @@ fn delete_from(relid: pg_sys::Oid) {
     }
 }
 
-/// C23, C24: rows that can still be brought back, or that only a wrong clock may have expired, are not deleted for a statement
-/// that only reads them.
+/// C23, C24: rows that can still be brought back, and all while deletion is held, are not deleted for a statement that only
+/// reads them.
 fn left(relid: pg_sys::Oid, why: &str) {
     let table = catalog::qualified_name(relid);
     Error::for_notice(format!(

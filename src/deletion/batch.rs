@@ -184,7 +184,7 @@ fn enter(job: &Job) -> Result<(), Error> {
     };
     // By a time that was taken before: a clock that is set from now on does not count for this batch.
     if held::is_held() {
-        return Err(Error::not_ready("the system clock was set"));
+        return Err(Error::not_ready("deletion is held"));
     }
     if !policy_lock::try_share_extension() {
         return Err(unavailable("extension \"ttl_ext\" for relation"));

@@ -30,10 +30,14 @@
 //! | | `places` | places in shared memory for tables that get a time to live |
 //! | `queue` | `schedule`, `fairness`, `quota`, `throttle`, `build_plan`, `clock`, `emptiness`, `summary` | decisions, pure |
 
+use crate::clock::held::{self, Held};
+use crate::pg::server::background;
+use shared::deletion_state;
+
 /// Asks for shared memory and registers the launcher; once, at load.
 pub(crate) fn init() {
     crate::pg::server::shmem::init::<shared::Contents>();
-    crate::clock::held::init(shared::is_deletion_held);
+    held::init(why_held);
     process::launcher::register();
 }
 
@@ -42,3 +46,13 @@ mod process;
 pub(crate) mod queue;
 pub(crate) mod shared;
 mod sweep;
+
+fn why_held() -> Option<Held> {
+    if shared::is_deletion_held() {
+        Some(Held::ByClock)
+    } else if !background::in_recovery() && deletion_state::is_recovered() {
+        Some(Held::ByRecovery)
+    } else {
+        None
+    }
+}

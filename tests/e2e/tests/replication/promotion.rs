@@ -105,6 +105,14 @@ fn another_timeline_is_confirmed_first() {
     let mut reader = recovered.existing_database("app").disk();
     reader.wait_until(processes, "ttl_ext launcher", PATIENCE);
     std::thread::sleep(std::time::Duration::from_secs(2));
+    // Nor do sessions delete what has been recovered.
+    let mut user = recovered.existing_database("app").connect();
+    user.run("ALTER TABLE t ADD CHECK (id > 0)");
+    let refused = user.error("SELECT ttl.set_default('t', 864000)");
+    assert!(
+        refused.message().contains("can still be brought back"),
+        "{refused}"
+    );
     let left = reader.value("SELECT count(*) FROM t");
     recovered.reload(&[("ttl.timeline", "2")]);
     reader.wait_for_ids("t", "1001");
