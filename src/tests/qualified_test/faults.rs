@@ -218,7 +218,18 @@ impl Look<'_> {
         let opens = self.at == 0
             || self.sign(-1, '(')
             || self.sign(-1, ',')
-            || self.word(-1, &["SELECT", "DEFAULT", "WHEN", "THEN", "ELSE", "LIMIT"]);
+            || self.word(
+                -1,
+                &[
+                    "SELECT",
+                    "DEFAULT",
+                    "WHEN",
+                    "THEN",
+                    "ELSE",
+                    "LIMIT",
+                    "RETURNING",
+                ],
+            );
         match operator {
             "=>" => None,
             "*" if opens || self.sign(-1, '.') => None,
