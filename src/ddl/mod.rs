@@ -16,9 +16,11 @@
 //! | `with_options` | `ttl.*` among a table's options: what is asked, for `api` to do |
 //! | `conversion` | functions by which Citus gets a table, or gives it back |
 //! | `dropped`, `lost_default` | what a statement really drops, and what takes its place |
+//! | `added_override` | columns that look like overrides, and are none |
 //! | `new_owners` | tables that come from another owner, with that one's code |
 //! | `exclusive_database` | statements for which no session may be connected to a database |
 
+mod added_override;
 mod all_nodes;
 pub(crate) mod conversion;
 mod drop_index;
@@ -70,6 +72,8 @@ struct RunningStatement {
     incoming: Option<pg_sys::Oid>,
     /// Foreign keys before it.
     keys: Option<new_references::KeysBefore>,
+    /// The table that may get a column which looks like an override.
+    widened: Option<pg_sys::Oid>,
     /// It may make a table of Citus, or an ordinary one.
     converts: bool,
 }
@@ -115,6 +119,7 @@ pub(crate) fn before(node: Node<'_>) -> Option<Scope> {
         reparented,
         incoming: incoming_rows::table(&statement),
         keys: or_raise(new_references::before(&statement)),
+        widened: added_override::before(&statement),
         converts,
     };
     Some(RUNNING.enter(running))
@@ -146,6 +151,7 @@ pub(crate) fn after(scope: Scope, node: Node<'_>) {
     if let Some(keys) = &running.keys {
         or_raise(new_references::after(keys));
     }
+    running.widened.into_iter().for_each(added_override::after);
     if running.converts {
         conversion::after();
     }

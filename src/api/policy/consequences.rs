@@ -23,6 +23,7 @@ pub(in crate::api) fn tell(
     added: &[String],
     unindexed: Option<&str>,
 ) -> Result<()> {
+    temporary(relid);
     session::with_safe_search_path(|| {
         if !added.is_empty() {
             row_type(relid, added)?;
@@ -41,6 +42,24 @@ pub(in crate::api) fn new_columns(relid: pg_sys::Oid, policy: &Policy) -> Vec<St
     let columns = policy.ts_column.iter().chain(&policy.ttl_column);
     let is_new = |name: &&String| catalog::attribute(relid, name).is_none();
     columns.filter(is_new).cloned().collect()
+}
+
+/// No background process sees such a table.
+fn temporary(relid: pg_sys::Oid) {
+    let is_temporary = |class: catalog::Class| class.persistence == pg_sys::RELPERSISTENCE_TEMP;
+    if !catalog::class(relid).is_some_and(is_temporary) {
+        return;
+    }
+    let table = qualified_name(relid);
+    Error::for_notice(format!(
+        "expired rows of temporary table {table} are not deleted in the background"
+    ))
+    .detail("They are hidden. Only the session that has created the table can delete them.")
+    .hint(format!(
+        "To delete them, run: SELECT ttl.purge({});",
+        quote_literal(&table)
+    ))
+    .notice();
 }
 
 /// W8: says which columns the table has got.

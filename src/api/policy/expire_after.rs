@@ -173,7 +173,7 @@ fn count(relid: pg_sys::Oid, source: &TimeSource) -> Result<Counts> {
     let policy = label_of(relid);
     let present = present.and_then(|index| policy.as_ref()?.rule(&index).cloned());
     let zone = source.time_zone.as_deref();
-    let zone = index_time_zone::choose(zone, present.as_ref(), date, &qualified_name(relid))?;
+    let zone = index_time_zone::choose(zone, present.as_ref(), date)?;
     let instant = match zone.name {
         Some(zone) => format!(
             "ttl.in_time_zone({}, {})",

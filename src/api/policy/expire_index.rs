@@ -121,8 +121,8 @@ pub(in crate::api) fn set_rule(
     let mut notice = None;
     if let Some(expire_after_seconds) = seconds {
         let fitting = check_new(relid, index, present.as_ref())?;
-        let (asked, shown) = (options.time_zone.as_deref(), qualified_name(index));
-        let zone = index_time_zone::choose(asked, former.as_ref(), fitting.date, &shown)?;
+        let asked = options.time_zone.as_deref();
+        let zone = index_time_zone::choose(asked, former.as_ref(), fitting.date)?;
         let key = fitting.shown_key();
         notice = zone.notice.map(|notice| (notice, key));
         policy.set_rule(IndexRule {

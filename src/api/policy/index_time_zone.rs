@@ -27,12 +27,11 @@ pub(in crate::api) fn choose(
     asked: Option<&str>,
     present: Option<&IndexRule>,
     date: DateType,
-    index: &str,
 ) -> Result<Chosen> {
     let kept = present.map(|rule| rule.time_zone.clone());
     if !date.is_local() {
         return match asked {
-            Some(_) => Err(has_time_zone(index)),
+            Some(_) => Err(has_time_zone()),
             None => Ok(Chosen {
                 name: None,
                 notice: None,
@@ -90,10 +89,8 @@ fn unknown(name: &str) -> Error {
         .hint("For the names, run: SELECT name FROM pg_catalog.pg_timezone_names ORDER BY name;")
 }
 
-fn has_time_zone(index: &str) -> Error {
+fn has_time_zone() -> Error {
     Error::invalid("argument \"time_zone\" cannot be given for dates of type timestamptz")
-        .detail(format!(
-            "The values of index {index} already include their time zone."
-        ))
+        .detail("Values of this type already include their time zone.")
         .hint("Leave out \"time_zone\".")
 }

@@ -203,6 +203,12 @@ SELECT ttl.enable('empty', 60);
 -- A misspelled override is a new column.
 CREATE TABLE misspelled (id int PRIMARY KEY, life int);
 SELECT ttl.enable('misspelled', 60, ttl_column => 'lfie');
+-- An override that comes later does not count.
+CREATE TABLE later (id int PRIMARY KEY);
+SELECT ttl.enable('later', 60, ttl_column => NULL);
+ALTER TABLE later ADD COLUMN ttl int;
+SELECT ttl.disable('notices.later', drop_columns => true, revive_expired => true);
+SELECT ttl.enable('notices.later', 60, ttl_column => 'ttl');
 CREATE VIEW seen AS SELECT * FROM computed;
 SELECT ttl.purge('seen');
 SELECT ttl.reset_stats('seen');
