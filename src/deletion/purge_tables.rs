@@ -41,9 +41,7 @@ pub(crate) fn has_brought_expired(relid: pg_sys::Oid) -> bool {
     const OWN: &str =
         "xmin OPERATOR(pg_catalog.=) pg_catalog.pg_current_xact_id()::pg_catalog.xid AND ";
     // A subscription may act for tables of others.
-    let owner = catalog::owner(relid);
-    let is_owner = |owner| roles::has_rights_of(roles::current_user(), owner);
-    owner.is_some_and(is_owner) && has_row(relid, Job::lagging, OWN)
+    roles::owns_relation(relid, roles::current_user()) && has_row(relid, Job::lagging, OWN)
 }
 
 /// As [`has_expired`], also of rows that may not be deleted yet, in a copy of a reference table.

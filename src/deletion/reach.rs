@@ -68,7 +68,7 @@ impl Reach {
         };
         let code = known.code.get_or_init(|| {
             let mut code = code::of(self.relid, change);
-            if matches!(change, Change::Update(_)) && code::may_have_partitions(self.relid) {
+            if matches!(change, Change::Update(_)) && catalog::is_partitioned(self.relid) {
                 // A row may move to a partition that comes while the statement waits.
                 let triggers = || Some("triggers of partitions".to_owned());
                 code.rows = code.rows.or_else(triggers);
@@ -189,7 +189,7 @@ pub(crate) fn before_planning(query: QueryTree<'_>) {
     if is_looked_at {
         return;
     }
-    if code::may_have_partitions(relid) {
+    if catalog::is_partitioned(relid) {
         // So that no index comes to one of them while the planner waits for the lock on another.
         for partition in code::with_partitions(relid) {
             locks::relation(partition, pg_sys::RowExclusiveLock);

@@ -214,15 +214,9 @@ fn calls_code(tree: Node<'_>) -> bool {
         })
 }
 
-/// Whether it is a partitioned table.
-pub(crate) fn may_have_partitions(relid: Oid) -> bool {
-    let partitioned = pg_sys::RELKIND_PARTITIONED_TABLE;
-    catalog::class(relid).is_some_and(|class| class.relkind == partitioned)
-}
-
 /// The table, and its partitions if it is partitioned.
 pub(crate) fn with_partitions(relid: Oid) -> Vec<Oid> {
-    match may_have_partitions(relid) {
+    match catalog::is_partitioned(relid) {
         true => catalog::all_inheritors(relid),
         false => vec![relid],
     }

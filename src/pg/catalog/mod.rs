@@ -124,6 +124,14 @@ pub(crate) fn is_table(relid: pg_sys::Oid) -> bool {
     class(relid).is_some_and(|class| class.is_table())
 }
 
+pub(crate) fn is_partitioned(relid: pg_sys::Oid) -> bool {
+    class(relid).is_some_and(|class| class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE)
+}
+
+pub(crate) fn is_partition(relid: pg_sys::Oid) -> bool {
+    class(relid).is_some_and(|class| class.is_partition)
+}
+
 pub(crate) fn owner(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     class(relid).map(|class| class.owner)
 }
