@@ -11,6 +11,7 @@ use super::same_xact_rows;
 use crate::deletion::left_to_owner;
 use crate::error::Error;
 use crate::pg::abi::encoding;
+use crate::pg::abi::variable::ByOid;
 use crate::pg::catalog::foreign_key::{self, ForeignKey};
 use crate::pg::catalog::{self, invalidation};
 use crate::pg::exec::query;
@@ -19,8 +20,6 @@ use crate::pg::server::activity;
 use crate::pg::session::gate;
 use crate::visibility::referential;
 use pgrx::prelude::*;
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 
 /// The actions of foreign keys that delete or change what refers to a deleted row.
@@ -35,15 +34,13 @@ pub(super) fn has_actions(table: Table<'_>) -> bool {
     table.triggers().call_one_of(&ACTIONS)
 }
 
-thread_local! {
-    /// The foreign keys with such an action, by the referenced table.
-    static REFERENCES: RefCell<HashMap<pg_sys::Oid, Rc<[Reference]>>> = RefCell::new(HashMap::new());
-}
+/// The foreign keys with such an action, by the referenced table.
+static REFERENCES: ByOid<Rc<[Reference]>> = ByOid::empty();
 
 /// Forgets the foreign keys: some relation has changed, perhaps a referencing one. Raises no
 /// error.
 pub(super) fn forget() {
-    REFERENCES.with_borrow_mut(HashMap::clear);
+    invalidation::forget(&REFERENCES, pg_sys::InvalidOid);
 }
 
 /// A foreign key with such an action.
@@ -95,21 +92,16 @@ pub(super) extern "C-unwind" fn refuse(row: Slot<'_>, for_new_row: bool) {
 
 /// The foreign keys with such an action that refer to the table, which the caller has open.
 fn known_references(relid: pg_sys::Oid) -> Rc<[Reference]> {
-    if let Some(known) = REFERENCES.with_borrow(|all| all.get(&relid).cloned()) {
-        return known;
-    }
-    let before = invalidation::count();
-    let constraints = foreign_key::of_referenced(relid).into_iter();
-    let references = constraints.filter_map(|constraint| {
-        let key = foreign_key::get(constraint)?;
-        let has_action = key.referenced == relid && [b'c', b'n', b'd'].contains(&key.on_delete);
-        has_action.then_some(Reference { constraint, key })
-    });
-    let found: Rc<[Reference]> = references.collect();
-    if invalidation::count() == before {
-        REFERENCES.with_borrow_mut(|all| all.insert(relid, Rc::clone(&found)));
-    }
-    found
+    let look_up = || {
+        let constraints = foreign_key::of_referenced(relid).into_iter();
+        let references = constraints.filter_map(|constraint| {
+            let key = foreign_key::get(constraint)?;
+            let has_action = key.referenced == relid && [b'c', b'n', b'd'].contains(&key.on_delete);
+            has_action.then_some(Reference { constraint, key })
+        });
+        references.collect()
+    };
+    invalidation::cached(&REFERENCES, relid, || true, look_up)
 }
 
 /// Whether this transaction has made a row refer to this one. Asked as the owner of the

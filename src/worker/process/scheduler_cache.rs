@@ -62,9 +62,7 @@ pub(in crate::worker) fn forget_caches() {
 
 /// May be called anywhere: does not allocate, raise or look anything up.
 fn on_invalidation(relid: pg_sys::Oid) {
-    if relid != pg_sys::InvalidOid {
-        FOUND.with_borrow_mut(|found| found.remove(&relid));
-    } else if !IS_OWN.get() {
-        clear();
+    if relid != pg_sys::InvalidOid || !IS_OWN.get() {
+        invalidation::forget(&FOUND, relid);
     }
 }
