@@ -15,7 +15,6 @@ use crate::pg::session::gate;
 use crate::pg::session::{self, locks, owner_session, xact};
 use crate::settings;
 use crate::store::{cache, policy_lock};
-use crate::visibility::planned_statement;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -248,8 +247,7 @@ fn queue_triggers(batch: &Batch<'_>, tally: &mut Tally) -> BatchResult {
 /// for locked rows; returns their number, without cascades. The caller holds ROW EXCLUSIVE.
 pub(super) fn delete_expired(deleter: &Deleter<'_>) -> u64 {
     let job = deleter.job;
-    underway::during(|| {
-        underway::set_root(roles::current_user(), None);
+    underway::during(roles::current_user(), None, || {
         deleter.table.check_replica_identity();
         let rows = match deleter.way() {
             DeletionWay::Direct => {
@@ -263,7 +261,7 @@ pub(super) fn delete_expired(deleter: &Deleter<'_>) -> u64 {
             }
             DeletionWay::Queuing | DeletionWay::Sql => {
                 message::begin(&job.name);
-                let rows = planned_statement::in_session(|| deleter.by_statement(&job.past(), &[]));
+                let rows = deleter.by_statement(&job.past(), &[]);
                 message::end(&job.name, rows);
                 rows
             }

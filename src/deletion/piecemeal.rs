@@ -9,7 +9,6 @@ use crate::error::Error;
 use crate::pg::catalog::roles;
 use crate::pg::session::gate::GateVisit;
 use crate::pg::session::{txn, xact};
-use crate::visibility::planned_statement;
 use pgrx::pg_sys;
 
 /// The most attempts that may fail before the rest is left.
@@ -43,10 +42,8 @@ pub(crate) fn delete_what_can_go(
         remaining: MAX_FAILURES,
     };
     message::begin(&job.name);
-    let deleted = underway::during(|| {
-        underway::set_root(roles::current_user(), None);
-        pieces.delete_blocks(0, blocks)
-    })?;
+    let delete = || pieces.delete_blocks(0, blocks);
+    let deleted = underway::during(roles::current_user(), None, delete)?;
     message::end(&job.name, deleted);
     Ok(Some(failure))
 }
@@ -102,11 +99,7 @@ impl Pieces<'_> {
         if self.remaining == 0 {
             return Ok(None);
         }
-        match txn::nested(|| {
-            Ok(planned_statement::in_session(|| {
-                self.deleter.by_statement(condition, &[])
-            }))
-        }) {
+        match txn::nested(|| Ok(self.deleter.by_statement(condition, &[]))) {
             Ok(deleted) => {
                 xact::next_command();
                 Ok(Some(deleted))

@@ -124,8 +124,7 @@ fn removed(query: ExecutorQuery<'_>, relid: Oid) -> Option<BeforeQuery> {
     };
     let mut removals = known.removals.iter();
     let first = prepare(removals.next()?)?;
-    underway::during(|| {
-        underway::set_root(reach.root, Some(relid));
+    underway::during(reach.root, Some(relid), || {
         let statement = CascadeStatement::begin(joins);
         let mut next = Some(first);
         while let Some((target, removal)) = next {

@@ -125,14 +125,14 @@ fn refers(foreign_key: &ForeignKey, row: Slot<'_>) -> bool {
     let query = encoding::from_bytes(referential::search(foreign_key, is_written_here));
     left_to_owner::refuse_planning(table, class.owner);
     gate::visit(class.owner, |visit| {
-        same_xact_rows::asking_about(table, |question| {
+        same_xact_rows::asking_about(table, || {
             // By a new snapshot, which sees what this command has written so far.
             if query::first_value(visit, &query, &key).is_none() {
                 return false;
             }
             // Rows that have referred to it since before the transaction go with it, whatever
             // else has changed in them.
-            question.leave_out_versions_of(|| {
+            same_xact_rows::leave_out_versions_of(|| {
                 query::read_as_before(visit, &query, &key);
             });
             query::first_value(visit, &query, &key).is_some()

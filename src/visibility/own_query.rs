@@ -142,7 +142,7 @@ fn replace(
     let replacement = request.and_then(|request| {
         let (entry, constant) = request.of_table_and_constant()?;
         let relid = entry.table()?;
-        if planned_statement::current().own_query_on != Some(relid) {
+        if !planned_statement::current().is_own_query_on(relid) {
             return None;
         }
         by(cache::policy(relid).as_deref(), entry.varno(), &constant)
