@@ -248,24 +248,9 @@ fn queue_triggers(batch: &Batch<'_>, tally: &mut Tally) -> BatchResult {
 pub(super) fn delete_expired(deleter: &Deleter<'_>) -> u64 {
     let job = deleter.job;
     underway::during(roles::current_user(), None, || {
-        deleter.table.check_replica_identity();
-        let rows = match deleter.way() {
-            DeletionWay::Direct => {
-                let mut tally = Tally::default();
-                let query = job.remaining(&job.past());
-                receiver::delete_selected(deleter, &query, None, &mut tally);
-                if tally.first.is_some() {
-                    message::end(&job.name, tally.deleted);
-                }
-                tally.deleted
-            }
-            DeletionWay::Queuing | DeletionWay::Sql => {
-                message::begin(&job.name);
-                let rows = deleter.by_statement(&job.past(), &[]);
-                message::end(&job.name, rows);
-                rows
-            }
-        };
+        message::begin(&job.name);
+        let rows = deleter.by_statement(&job.past(), &[]);
+        message::end(&job.name, rows);
         xact::next_command();
         rows
     })

@@ -15,18 +15,16 @@ pub(super) struct Deleter<'a> {
     pub(super) job: &'a Job,
     pub(super) table: OpenRelation,
     archive: Option<ArchiveTable>,
-    pub(super) locks: Locks,
 }
 
 impl<'a> Deleter<'a> {
-    /// With `Locks::Wait` it waits for rows that others have locked, else it skips them.
+    /// `locks` are those of the archive.
     pub(super) fn new(visit: &'a GateVisit, job: &'a Job, locks: Locks) -> Result<Self, Error> {
         Ok(Self {
             visit,
             job,
             table: OpenRelation::locked(job.relid),
             archive: ArchiveTable::of(job.relid, &job.policy, locks)?,
-            locks,
         })
     }
 

@@ -140,7 +140,8 @@ pub(super) unsafe fn check_names(query: *mut pg_sys::Query, tables: &[pg_sys::Oi
     }
 }
 
-/// Makes the DELETE of a SELECT over one table: the rows that it would return are its target.
+/// Makes the DELETE of a SELECT over one table: the rows that it would return are its target. The user's privilege
+/// DELETE is not checked, as where rows are deleted one by one.
 ///
 /// # Safety
 /// The analyzed query has one table, the first of its range table, and no aggregate.
@@ -150,12 +151,5 @@ unsafe fn become_delete(query: *mut pg_sys::Query) {
         (*query).commandType = CmdType::CMD_DELETE;
         (*query).resultRelation = 1;
         (*query).targetList = core::ptr::null_mut();
-        #[cfg(not(since16))]
-        let privileges = lists::nth::<pg_sys::RangeTblEntry>((*query).rtable, 0);
-        #[cfg(since16)]
-        let privileges = lists::nth::<pg_sys::RTEPermissionInfo>((*query).rteperminfos, 0);
-        if let Some(privileges) = privileges {
-            (*privileges).requiredPerms |= pg_sys::AclMode::from(pg_sys::ACL_DELETE);
-        }
     }
 }
