@@ -11,7 +11,6 @@ pub(crate) mod error_text;
 pub(crate) mod leave_database;
 pub(in crate::worker) mod log;
 pub(in crate::worker) mod outgrown;
-pub(in crate::worker) mod owners;
 pub(crate) mod places;
 pub(crate) mod prepared_transactions;
 pub(in crate::worker) mod processes;
@@ -26,15 +25,13 @@ pub(in crate::worker) mod write_marks;
 
 use self::blocked::BlockedRow;
 use self::builds::{BUILDS, Build};
-use crate::worker::queue::clock;
-
-use self::owners::{Account, OWNERS};
 use self::prepared_transactions::{PREPARED, PreparedWrites};
 use self::processes::{PROCESSES, Process};
 use self::state::{TableKey, TableState};
 use crate::pg::server::background;
 use crate::pg::server::shmem::{self, UnderLock};
 use crate::settings;
+use crate::worker::queue::clock;
 use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicI64, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 };
@@ -83,7 +80,6 @@ pub(super) struct SharedMemory {
     pub(super) prepared: [PreparedWrites; PREPARED],
     pub(super) builds: UnderLock<[Build; BUILDS]>,
     pub(super) blocked: UnderLock<[BlockedRow; BLOCKED_ROWS]>,
-    pub(super) owners: UnderLock<[Account; OWNERS]>,
 }
 
 /// A database that has TTL tables, or must be checked for some.

@@ -13,6 +13,7 @@ use std::ffi::{CStr, CString};
 use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicI64, AtomicU8, AtomicU32, AtomicUsize, Ordering,
 };
+use std::time::Duration;
 
 /// The most schedulers at a time: it leaves when it has read the policies of its database, if another
 /// one waits.
@@ -93,10 +94,12 @@ pub(in crate::worker) struct Process {
     pub(in crate::worker) turn: AtomicI64,
     /// That turn has been going on for long.
     pub(in crate::worker) long: AtomicBool,
-    /// That turn is at a table of a slow owner.
+    /// That turn is at a slow table.
     pub(in crate::worker) slow: AtomicBool,
     /// Others wait for this process.
     pub(in crate::worker) give_way: AtomicBool,
+    /// How much time its turns have taken, pauses excluded.
+    pub(in crate::worker) used: AtomicI64,
     pub(in crate::worker) report: Report,
 }
 
@@ -143,11 +146,18 @@ impl Process {
         self.connected.store(false, Ordering::Relaxed);
         self.idle.store(false, Ordering::Relaxed);
         self.started_at.store(now, Ordering::Relaxed);
+        self.used.store(0, Ordering::Relaxed);
         self.pid.store(STARTING, Ordering::Release);
     }
 
-    /// Frees the place; whether its process had connected stays for the launcher.
+    /// Frees the place; whether its process had connected, and what it has used, stays for the launcher.
     pub(in crate::worker) fn free(&self) {
+        let turn = self.turn.load(Ordering::Relaxed);
+        if turn != 0 {
+            // Code of the owner has ended it.
+            let took = background::monotonic().saturating_sub(turn);
+            self.used.fetch_add(took, Ordering::Relaxed);
+        }
         self.clear_turn();
         self.database.store(0, Ordering::Relaxed);
         self.pid.store(0, Ordering::Release);
@@ -161,6 +171,13 @@ impl Process {
         self.turn.store(0, Ordering::Relaxed);
         self.give_way.store(false, Ordering::Relaxed);
         self.long.store(false, Ordering::Release);
+    }
+
+    /// Notes that its turn has ended, and how long it took.
+    pub(in crate::worker) fn end_turn(&self, took: Duration) {
+        let took = i64::try_from(took.as_micros()).unwrap_or(i64::MAX);
+        self.used.fetch_add(took, Ordering::Relaxed);
+        self.clear_turn();
     }
 
     /// Notes that it begins a turn at a table.
@@ -236,7 +253,7 @@ pub(in crate::worker) fn tables_of_earlier_turns() -> Vec<u32> {
     earlier.map(|(_, table)| table).collect()
 }
 
-/// How many other workers are in a turn at a slow owner's table.
+/// How many other workers are in a turn at a slow table.
 pub(in crate::worker) fn others_in_slow_turns() -> usize {
     let me = background::my_pid();
     let slow = |process: &&Process| {
