@@ -1,6 +1,5 @@
 //! What the planner knows of the statement that it plans.
 
-use super::constraint_ddl;
 use super::referential::{self, Circumstances, Referential};
 use crate::pg::abi::externs;
 use crate::pg::catalog::replication;
@@ -94,7 +93,7 @@ pub(crate) fn current() -> PlannedStatement {
 pub(crate) unsafe fn enter(query: QueryTree<'_>, text: *const c_char) -> Scope {
     let (enforcing, ddl) = (
         externs::InNoForceRLSOperation(),
-        constraint_ddl::RUNNING.current(),
+        referential::CONSTRAINT_DDL.current(),
     );
     let referential = if (enforcing || ddl.is_some()) && !text.is_null() {
         // SAFETY: as required of the caller.
@@ -108,7 +107,7 @@ pub(crate) unsafe fn enter(query: QueryTree<'_>, text: *const c_char) -> Scope {
 
 /// Whether a statement that is planned now may be one of PostgreSQL's own, for a foreign key.
 pub(crate) fn may_be_referential() -> bool {
-    externs::InNoForceRLSOperation() || !constraint_ddl::RUNNING.is_empty()
+    externs::InNoForceRLSOperation() || !referential::CONSTRAINT_DDL.is_empty()
 }
 
 /// As [`enter`], where [`may_be_referential`] says no. Calls no function of PostgreSQL that can

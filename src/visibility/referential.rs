@@ -14,10 +14,8 @@ use crate::pg::catalog::foreign_key::{self, ForeignKey};
 use crate::pg::catalog::{self, roles};
 use crate::pg::plan::foreign_key_query::{self, Selects, TableQuery, Work};
 use crate::pg::plan::planner_input::QueryTree;
+use crate::pg::session::scoped::Scoped;
 use crate::store::extension;
-#[cfg(since19)]
-use crate::visibility::constraint_ddl;
-use crate::visibility::constraint_ddl::ConstraintDdl;
 use pgrx::pg_sys;
 use rustc_hash::FxHashMap;
 
@@ -252,7 +250,7 @@ fn looks_up(query: &TableQuery, ddl: ConstraintDdl) -> bool {
 /// foreign key; it must see all of them.
 #[cfg(since19)]
 pub(crate) fn is_validated_by_ddl(relid: pg_sys::Oid) -> bool {
-    constraint_ddl::RUNNING.current().is_some_and(|ddl| {
+    CONSTRAINT_DDL.current().is_some_and(|ddl| {
         foreign_keys(&foreign_key::of_referenced(relid)).any(|key| concerns(ddl, &key))
     })
 }
@@ -288,6 +286,18 @@ fn concerns(ddl: ConstraintDdl, key: &ForeignKey) -> bool {
             || altered().any(|table| catalog::ancestors(table).contains(&relid))
     })
 }
+
+/// A running ALTER TABLE that may validate foreign keys.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ConstraintDdl {
+    /// Who runs it.
+    pub(crate) user: pg_sys::Oid,
+    /// The table, and the partition that is attached or detached.
+    pub(crate) tables: [Option<pg_sys::Oid>; 2],
+}
+
+/// Those that are running.
+pub(crate) static CONSTRAINT_DDL: Scoped<ConstraintDdl> = Scoped::new();
 
 #[cfg(test)]
 mod tests {

@@ -4,14 +4,13 @@ use super::building::apply;
 use super::enable_arguments::Asked;
 use super::mass_expiry::Consent;
 use super::set_default::change_default;
-use super::{
-    adoption, cluster, consequences, document_column, guard, indexes, override_default, write_label,
-};
+use super::{adoption, cluster, consequences, document_column, guard, indexes, write_label};
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
 use crate::pg::abi::report::or_raise;
-use crate::pg::abi::values::Text;
-use crate::pg::catalog::{self, qualified_name};
+use crate::pg::abi::values::{self, Text};
+use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
+use crate::pg::session;
 use crate::policy::{IndexMethod, Policy};
 use crate::store::missing_index;
 use pgrx::pg_sys;
@@ -149,7 +148,7 @@ pub(in crate::api) fn turn_on(
     };
     let adopted = adoption::look(relid, asked, consent)?;
     let default = match is_new {
-        true => override_default::check(relid, &wanted)?,
+        true => check_override_default(relid, &wanted)?,
         false => None,
     };
     let added = consequences::new_columns(relid, &wanted);
@@ -267,4 +266,67 @@ fn refuse_partition(relid: pg_sys::Oid) -> Result<()> {
     Err(Error::wrong_kind(message)
         .detail("Rows that are written through the partitioned table would not be stamped.")
         .hint("Set it on the partitioned table; it holds for all partitions."))
+}
+
+/// Refuses a DEFAULT of the override column that is no time to live: each INSERT that does not name the column takes
+/// it (W7). Returns what is to be said of one that is.
+fn check_override_default(relid: pg_sys::Oid, policy: &Policy) -> Result<Option<Error>> {
+    let column = policy.ttl_column.as_deref();
+    let Some(name) = column.filter(|_| policy.document_column.is_none()) else {
+        return Ok(None);
+    };
+    let plain = catalog::attribute(relid, name).filter(|column| {
+        column.type_oid == pg_sys::INT4OID && column.has_default && !column.generated
+    });
+    let Some(seconds) = plain.and(constant(relid, name)?) else {
+        return Ok(None);
+    };
+    let (table, column) = (qualified_name(relid), quote_identifier(name));
+    let drop = format!("ALTER TABLE {table} ALTER COLUMN {column} DROP DEFAULT;");
+    if seconds > 0 || seconds == -1 {
+        let lives = match seconds {
+            -1 => "never expires".to_owned(),
+            seconds => format!("lives {seconds} seconds, whatever the table's default is"),
+        };
+        let message = format!("column {column} of table {table} has the default {seconds}");
+        return Ok(Some(
+            Error::for_notice(message)
+                .detail(format!(
+                    "A row that is inserted without a value for it {lives}."
+                ))
+                .hint(format!(
+                    "To let such rows follow the table's default, run: {drop}"
+                )),
+        ));
+    }
+    let message = format!(
+        "column {column} of table {table} has the default {seconds}, which is no time to live"
+    );
+    Err(
+        Error::invalid(message)
+            .detail("A time to live is a positive number of seconds, -1 for ever, or NULL for the table's default. An INSERT without a value for the column would fail.")
+            .hint(format!(
+                "Run: ALTER TABLE {table} ALTER COLUMN {column} DROP NOT NULL, ALTER COLUMN {column} DROP DEFAULT; UPDATE {table} SET {column} = NULL WHERE {column} = {seconds}; then repeat the call."
+            )),
+    )
+}
+
+/// The number that the DEFAULT is, if it is one.
+fn constant(relid: pg_sys::Oid, name: &str) -> Result<Option<i64>> {
+    let query = format!(
+        "SELECT pg_catalog.pg_get_expr(d.adbin, d.adrelid) \
+           FROM pg_catalog.pg_attrdef AS d JOIN pg_catalog.pg_attribute AS a \
+             ON a.attrelid OPERATOR(pg_catalog.=) d.adrelid AND a.attnum OPERATOR(pg_catalog.=) d.adnum \
+          WHERE d.adrelid OPERATOR(pg_catalog.=) {}::pg_catalog.oid AND a.attname OPERATOR(pg_catalog.=) {}",
+        relid.to_u32(),
+        quote_literal(name)
+    );
+    let found = session::with_safe_search_path(|| values::texts::<1>(&query))?;
+    // PostgreSQL shows a negative number as '-1'::integer, or (-1).
+    let number = |[text]: &[String; 1]| {
+        let number = text.trim_end_matches("::integer");
+        let number = number.trim_matches(|c: char| "()'".contains(c));
+        number.parse().ok()
+    };
+    Ok(found.first().and_then(number))
 }

@@ -106,7 +106,7 @@ where
     /// Runs `work`, during which it holds. It also ends if `work` panics.
     pub(crate) fn during<R>(&'static self, value: T, work: impl FnOnce() -> R) -> R {
         struct EndsOnDrop<T: 'static>(&'static Scoped<T>, Scope);
-        impl<T> Drop for EndsOnDrop<T> {
+        impl<T: 'static> Drop for EndsOnDrop<T> {
             fn drop(&mut self) {
                 self.0.leave(self.1);
             }

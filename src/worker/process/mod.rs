@@ -4,7 +4,6 @@
 pub(in crate::worker) mod clients;
 pub(in crate::worker) mod launcher;
 pub(in crate::worker) mod scheduler;
-pub(in crate::worker) mod scheduler_cache;
 pub(in crate::worker) mod starting;
 pub(in crate::worker) mod tables;
 

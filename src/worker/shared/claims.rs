@@ -1,7 +1,7 @@
 //! Which worker works on which table. In shared memory, under the lock.
 
 use super::SharedLock;
-pub(in crate::worker) use super::client::Client;
+pub(in crate::worker) use super::processes::Client;
 use super::processes::{self, Kind};
 use super::state::{Progress, TableKey, TableState};
 use crate::pg::server::background;

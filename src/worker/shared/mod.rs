@@ -4,13 +4,10 @@
 pub(in crate::worker) mod blocked;
 pub(in crate::worker) mod builds;
 pub(in crate::worker) mod claims;
-pub(in crate::worker) mod client;
 pub(crate) mod counters;
 pub(crate) mod deletion_state;
-pub(crate) mod error_text;
 pub(crate) mod leave_database;
 pub(in crate::worker) mod log;
-pub(in crate::worker) mod outgrown;
 pub(crate) mod places;
 pub(crate) mod prepared_transactions;
 pub(in crate::worker) mod processes;
@@ -18,10 +15,8 @@ pub(in crate::worker) mod progress;
 pub(crate) mod state;
 pub(in crate::worker) mod stored_clock;
 pub(in crate::worker) mod stored_counters;
-pub(in crate::worker) mod turn_report;
 pub(crate) mod wakeups;
 pub(crate) mod worker_report;
-pub(in crate::worker) mod write_marks;
 
 use self::blocked::BlockedRow;
 use self::builds::{BUILDS, Build};
