@@ -150,18 +150,11 @@ pub(crate) fn column_count(relid: pg_sys::Oid) -> i16 {
 
 /// Whether the relation has rules. `relhasrules` stays true after the last one is dropped, until VACUUM.
 pub(crate) fn has_rules(relid: pg_sys::Oid) -> bool {
-    let mut found = false;
-    if class(relid).is_some_and(|class| class.has_rules) {
-        let key = (
-            pg_sys::Anum_pg_rewrite_ev_class as i16,
-            rows::KeyDatum::Oid(relid),
-        );
-        RULES.scan(&[key], &mut |_| {
-            found = true;
-            true
-        });
-    }
-    found
+    let column = pg_sys::Anum_pg_rewrite_ev_class as i16;
+    class(relid).is_some_and(|class| class.has_rules)
+        && RULES
+            .find(&[(column, rows::KeyDatum::Oid(relid))], |_| Some(()))
+            .is_some()
 }
 
 // SAFETY: rows of pg_rewrite begin with this struct; the index begins with the relation's OID.
