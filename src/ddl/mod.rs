@@ -54,7 +54,6 @@ use pgrx::pg_sys;
 use statement_kind::{AlterCommand, StatementKind};
 use utility_statement::UtilityStatement;
 
-/// A statement that is running.
 struct RunningStatement {
     /// What `sync_trigger::before` returned: whether this is the outermost statement that it
     /// tracks.

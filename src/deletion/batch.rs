@@ -20,7 +20,6 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// What a batch has done.
 #[derive(Debug, Default)]
 pub(crate) struct BatchResult {
     pub(crate) tally: Tally,

@@ -59,7 +59,6 @@ fn is_of_rows(failure: &Error) -> bool {
     .any(|class| sqlstate.starts_with(class))
 }
 
-/// A deletion in pieces.
 struct Pieces<'a> {
     deleter: &'a Deleter<'a>,
     /// How many attempts may still fail.

@@ -232,7 +232,6 @@ pub(crate) fn still_expired(job: &Job, rows: &[(u32, u16)]) -> Result<HashSet<(u
     })
 }
 
-/// The first row that `query` selects.
 pub(crate) fn first_row(job: &Job, query: &str) -> Result<Option<FoundRow>, Error> {
     look(job.relid, |visit| {
         let rows = receiver::collect(visit, job, query, &[], 1);

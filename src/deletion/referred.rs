@@ -52,7 +52,6 @@ impl Referred {
         format!(" AND ({})", self.exists.join(" OR "))
     }
 
-    /// Whether the row is one of them.
     pub(crate) fn has(&self, job: &Job, row: FoundRow) -> Result<bool, Error> {
         let query = format!(
             "SELECT ctid, NULL::pg_catalog.timestamptz WHERE ctid OPERATOR(pg_catalog.=) '({},{})'::pg_catalog.tid{}",

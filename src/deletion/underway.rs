@@ -20,7 +20,6 @@ pub(crate) fn is_underway() -> bool {
     !UNDERWAY.is_empty()
 }
 
-/// Begins one.
 pub(crate) fn begin() -> Scope {
     UNDERWAY.enter(None)
 }
@@ -37,7 +36,6 @@ pub(crate) fn root() -> Option<Root> {
     UNDERWAY.find(|root| root)
 }
 
-/// Ends it.
 pub(crate) fn end(scope: Scope) {
     UNDERWAY.leave(scope);
 }

@@ -55,7 +55,6 @@ pub(super) extern "C-unwind" fn delete(row: Slot<'_>) -> RemovalOutcome {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum RemovalOutcome {
-    /// The row is gone.
     Gone,
     /// Another session has changed or deleted it first.
     Changed,

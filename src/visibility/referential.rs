@@ -31,7 +31,6 @@ pub(crate) enum Referential {
 }
 
 impl Referential {
-    /// Whether it sees every row of the table.
     pub(crate) fn sees_every_row_of(self, relid: pg_sys::Oid) -> bool {
         matches!(self, Self::Physical(tables) if tables.contains(&relid))
     }
@@ -80,7 +79,6 @@ pub(crate) struct Enforced {
     pub(crate) referenced: pg_sys::Oid,
     /// How many parameters come before the referenced key.
     pub(crate) first: usize,
-    /// The referencing columns.
     pub(crate) referencing: Vec<i16>,
     /// The referencing table, in FROM.
     from: Vec<u8>,

@@ -26,7 +26,6 @@ pub(crate) fn of_constraint(relid: pg_sys::Oid, name: &str) -> Option<pg_sys::Oi
     }
 }
 
-/// The table of the index; `None` if there is no such index.
 pub(crate) fn table_of(index: pg_sys::Oid) -> Option<pg_sys::Oid> {
     // SAFETY: a syscache look-up within a transaction.
     let table = unsafe { pg_sys::IndexGetRelation(index, true) };

@@ -114,12 +114,10 @@ impl Class {
     }
 }
 
-/// As [`Class::has_rows`].
 pub(crate) fn has_rows(relid: pg_sys::Oid) -> bool {
     class(relid).is_some_and(|class| class.has_rows())
 }
 
-/// As [`Class::is_table`].
 pub(crate) fn is_table(relid: pg_sys::Oid) -> bool {
     class(relid).is_some_and(|class| class.is_table())
 }
@@ -186,12 +184,10 @@ pub(crate) fn file(relid: pg_sys::Oid) -> u32 {
         .unwrap_or(0)
 }
 
-/// Whether the index is a btree.
 pub(crate) fn is_btree(index: pg_sys::Oid) -> bool {
     access_method(index) == Some(pg_sys::BTREE_AM_OID)
 }
 
-/// Whether the table is a heap.
 pub(crate) fn is_heap(table: pg_sys::Oid) -> bool {
     access_method(table) == Some(pg_sys::HEAP_TABLE_AM_OID)
 }

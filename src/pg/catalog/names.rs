@@ -15,7 +15,6 @@ pub(in crate::pg) fn valid(oid: Oid) -> Option<Oid> {
     (oid != pg_sys::InvalidOid).then_some(oid)
 }
 
-/// The relation of that name in the schema.
 pub(crate) fn relation(schema: Oid, name: &str) -> Option<Oid> {
     let name = encoding::to_server(name)?;
     // SAFETY: a syscache look-up within a transaction.
@@ -215,7 +214,6 @@ pub(crate) fn created_as(name: Node<'_, pg_sys::RangeVar>) -> Option<Oid> {
     })
 }
 
-/// The value of an option, if it has one.
 pub(crate) fn option_value(option: Node<'_, pg_sys::DefElem>) -> Option<CString> {
     option.node(|option| &option.arg)?;
     // SAFETY: an option of the parser, with a value; returns a C string.

@@ -23,7 +23,6 @@ pub(in crate::worker) enum StartOutcome {
     /// The server has no slot until one of the extension's own processes has ended, of which the
     /// postmaster tells.
     Soon,
-    /// The server has no slot.
     NoSlot,
 }
 

@@ -124,7 +124,6 @@ impl Habit {
         self.slow || self.level > 0
     }
 
-    /// A turn has ended.
     pub(in crate::worker) fn after_turn(&mut self, spent: &Spent, most: Duration) {
         if spent.longest.is_zero() && !spent.dawdled {
             // It has not looked at the table.

@@ -31,7 +31,6 @@ pub(crate) enum Halt {
     Recovered,
     /// Workers leave templates alone.
     Template,
-    /// There is no launcher.
     NoLauncher,
     /// The launcher finds no slot for a worker.
     NoSlot,

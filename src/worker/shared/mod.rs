@@ -202,7 +202,6 @@ pub(super) fn wake_launcher() {
     background::set_latch(control().launcher_latch.load(Ordering::Relaxed));
 }
 
-/// The databases with slots.
 pub(super) fn databases() -> impl Iterator<Item = (u32, &'static Database)> {
     let taken = control().taken.load(Ordering::Acquire);
     let slots = control().databases.iter().take(taken);

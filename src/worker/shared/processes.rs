@@ -83,7 +83,6 @@ pub(in crate::worker) struct Process {
     pub(in crate::worker) connected: AtomicBool,
     /// It waits for something to do.
     pub(in crate::worker) idle: AtomicBool,
-    /// When it was started.
     pub(in crate::worker) started_at: AtomicI64,
     /// When its current transaction must have ended; 0: there is none. The launcher ends a process
     /// that is past this: nothing within the process can prevent that.
@@ -161,7 +160,6 @@ impl Process {
         self.pid.store(0, Ordering::Release);
     }
 
-    /// Notes that it is in no turn.
     pub(in crate::worker) fn clear_turn(&self) {
         self.report.set_table(0);
         self.deadline.store(0, Ordering::Relaxed);
@@ -380,7 +378,6 @@ impl Phase {
 }
 
 impl Report {
-    /// The table of its turn.
     pub(in crate::worker) fn table(&self) -> Option<u32> {
         Some(self.table.load(Ordering::Relaxed)).filter(|&table| table != 0)
     }

@@ -89,7 +89,6 @@ pub(crate) struct TableState {
     pub(in crate::worker) count_again_at: i64,
     /// The only row of the current batch.
     pub(in crate::worker) single: Option<FoundRow>,
-    /// The last error.
     pub(crate) error: ErrorText<262>,
 }
 
@@ -174,7 +173,6 @@ impl Entering {
         }
     }
 
-    /// The state of a table that has one.
     pub(in crate::worker) fn state(&mut self, key: &TableKey) -> Option<&mut TableState> {
         self.lock.find_mut(key)
     }
