@@ -243,19 +243,6 @@ fn queue_triggers(batch: &Batch<'_>, tally: &mut Tally) -> BatchResult {
     }
 }
 
-/// Deletes all expired rows of the table in the current transaction, as the current user, by this deleter, which waits
-/// for locked rows; returns their number, without cascades. The caller holds ROW EXCLUSIVE.
-pub(super) fn delete_expired(deleter: &Deleter<'_>) -> u64 {
-    let job = deleter.job;
-    underway::during(roles::current_user(), None, || {
-        message::begin(&job.name);
-        let rows = deleter.by_statement(&job.past(), &[]);
-        message::end(&job.name, rows);
-        xact::next_command();
-        rows
-    })
-}
-
 /// What the DELETE has done.
 #[derive(Default)]
 struct Deleted {

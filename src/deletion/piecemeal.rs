@@ -1,7 +1,6 @@
 //! Deletion in a session's own transaction, before a statement that reads all rows.
 
 use super::archiving::Locks;
-use super::batch;
 use super::deleter::Deleter;
 use super::job::Job;
 use super::{message, receiver, underway};
@@ -31,7 +30,7 @@ pub(crate) fn delete_what_can_go(
         Ok(deleter) => deleter,
         Err(failure) => return Ok(Some(failure)),
     };
-    let failure = match txn::nested(|| Ok(batch::delete_expired(&deleter))) {
+    let failure = match txn::nested(|| Ok(deleter.delete_expired())) {
         Ok(_) => return Ok(None),
         Err(failure) if is_of_rows(&failure) => failure,
         Err(failure) => return Err(failure),

@@ -3,7 +3,7 @@
 use super::archiving::Locks;
 use super::deleter::Deleter;
 use super::job::Job;
-use super::{batch, receiver};
+use super::receiver;
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, cascade, roles};
 use crate::pg::session::gate::{self, GateVisit};
@@ -24,9 +24,7 @@ pub(crate) fn lock_tree(relid: pg_sys::Oid, mode: u32) -> Vec<pg_sys::Oid> {
 pub(crate) fn delete_from(relid: pg_sys::Oid) -> Result<u64> {
     let delete = |visit: &GateVisit| match Job::of(relid) {
         None => Ok(0),
-        Some(job) => {
-            Deleter::new(visit, &job, Locks::Wait).map(|deleter| batch::delete_expired(&deleter))
-        }
+        Some(job) => Deleter::new(visit, &job, Locks::Wait).map(|deleter| deleter.delete_expired()),
     };
     as_owner(relid, delete).unwrap_or(Ok(0))
 }

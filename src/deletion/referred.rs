@@ -3,8 +3,8 @@
 
 use super::expiry_keys::IndexPosition;
 use super::job::Job;
+use super::probe;
 use super::receiver::{self, FoundRow};
-use super::{probe, set_aside};
 use crate::error::Error;
 use crate::pg::abi::encoding;
 use crate::pg::catalog::{self, foreign_key};
@@ -119,11 +119,4 @@ pub(crate) fn by_catalog(relid: pg_sys::Oid) -> Option<Referred> {
         found.tables.push(key.referencing);
     }
     (!found.exists.is_empty()).then_some(found)
-}
-
-impl set_aside::SetAside {
-    /// From now on leaves out what live rows refer to.
-    pub(crate) fn leave_out(&mut self, referred: &Referred) {
-        self.referred = referred.exclusion();
-    }
 }
