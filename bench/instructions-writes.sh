@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # instructions-writes.sh VERSION [ROWS]: instructions of a prepared statement by key, by EXECUTE: on a bare table, on one with
-# columns and an index on _ts by hand, and with TTL. `postgres --single` under callgrind, a release build; 200 statements after
-# 20, each a transaction, with keys at random. A machine's load does not change the figures.
+# columns and an index on _ts by hand, and with TTL; then of statements as they are typed, on the bare table, on a server with
+# the library and without. `postgres --single` under callgrind, a release build; 200 statements after 20, each a transaction,
+# with keys at random. A machine's load does not change the figures.
 #
-# Needs valgrind. Writes a table in Markdown.
+# Needs valgrind. Writes two tables in Markdown.
 
 . "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
 . "$REPO/scripts/server.sh"
@@ -35,22 +36,26 @@ run "VACUUM (FREEZE, ANALYZE)"
 stop_server
 as_server_user cp -R "$data" "$WORK/base"
 
-# Instructions of a session that prepares a statement and runs it so many times.
-session() { # PREPARED OFFSET COUNT
+# Instructions of a session that runs what is prepared, if anything is, and so many statements, with a key for each @.
+session() { # PREPARED STATEMENT OFFSET COUNT [LIBRARIES]
     as_server_user rm -rf "$data"
     as_server_user cp -R "$WORK/base" "$data"
     {
-        echo "$1"
-        seq 1 "$3" | awk -v offset="$2" -v rows="$rows" '{ print "EXECUTE s(" ($1 * 7919 % rows + 1) * 100 + offset ")" }'
-    } | as_server_user valgrind --tool=callgrind --callgrind-out-file=/dev/null \
-        "$BINDIR/postgres" --single -D "$data" postgres 2>"$WORK/valgrind.log" >"$WORK/single.log"
+        [ -z "$1" ] || echo "$1"
+        seq 1 "$4" | awk -v statement="$2" -v offset="$3" -v rows="$rows" \
+            '{ line = statement; gsub(/@/, ($1 * 7919 % rows + 1) * 100 + offset, line); print line }'
+    } | as_server_user valgrind --tool=callgrind --callgrind-out-file=/dev/null "$BINDIR/postgres" --single -D "$data" \
+        -c shared_preload_libraries="${5-ttl_ext}" postgres 2>"$WORK/valgrind.log" >"$WORK/single.log"
     sed -n 's/.*Collected : \([0-9]*\).*/\1/p' "$WORK/valgrind.log"
 }
-count() { # PREPARED OFFSET
+difference() { # PREPARED STATEMENT OFFSET [LIBRARIES]
     local few many
-    few=$(session "$1" "$2" 20)
-    many=$(session "$1" "$2" 220)
+    few=$(session "$1" "$2" "$3" 20 "${@:4}")
+    many=$(session "$1" "$2" "$3" 220 "${@:4}")
     echo $(((many - few) / 200))
+}
+count() { # PREPARED OFFSET
+    difference "$1" "EXECUTE s(@)" "$2"
 }
 
 echo "| | ${tables[*]} |" | sed 's/ \([a-z]\)/ | \1/2g; s/_/ /g'
@@ -65,3 +70,14 @@ row "SELECT" 0 "PREPARE s(bigint) AS SELECT data FROM @ WHERE id = \$1"
 row "INSERT" 7 "PREPARE s(bigint) AS INSERT INTO @ (id, data) VALUES (\$1, 'abcdefgh')"
 row "UPDATE" 0 "PREPARE s(bigint) AS UPDATE @ SET data = 'changed' WHERE id = \$1"
 printf '| UPDATE that sets _ts | | %s | | |\n' "$(count "PREPARE s(bigint) AS UPDATE by_hand SET data = 'changed', _ts = now() WHERE id = \$1" 0)"
+
+echo
+echo "| a bare table | with the library | without |"
+echo "|---|---|---|"
+plain() { # NAME STATEMENT OFFSET
+    printf '| %s | %s | %s |\n' "$1" "$(difference "" "$2" "$3")" "$(difference "" "$2" "$3" "")"
+}
+plain "SELECT" "SELECT data FROM bare WHERE id = @" 0
+plain "INSERT" "INSERT INTO bare (id, data) VALUES (@, 'abcdefgh')" 7
+plain "UPDATE" "UPDATE bare SET data = 'changed' WHERE id = @" 0
+plain "BEGIN and COMMIT" 'BEGIN\nCOMMIT' 0

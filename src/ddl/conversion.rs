@@ -6,16 +6,16 @@ use super::utility_statement::UtilityStatement;
 use crate::citus;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
+use crate::pg::abi::variable::Variable;
 use crate::pg::catalog::{self, roles};
 use crate::pg::session::{locks, xact};
 use crate::store::{governing_label, label_of, labels};
 use pgrx::pg_sys;
 use std::cell::RefCell;
 
-thread_local! {
-    /// The tables with a label before the function, and whether each is one of Citus's.
-    static BEFORE: RefCell<Vec<(pg_sys::Oid, bool)>> = const { RefCell::new(Vec::new()) };
-}
+/// The tables with a label before the function, and whether each is one of Citus's.
+static BEFORE: Variable<RefCell<Vec<(pg_sys::Oid, bool)>>> =
+    Variable::new(RefCell::new(Vec::new()));
 
 /// Before a function of Citus that is given this object.
 pub(crate) fn before(function: pg_sys::Oid, object: Option<pg_sys::Oid>) -> Result<()> {
@@ -39,7 +39,7 @@ pub(crate) fn before(function: pg_sys::Oid, object: Option<pg_sys::Oid>) -> Resu
     if conversion.of_colocated && left.iter().any(|&(table, _)| is_own(table)) {
         citus::one_at_a_time()?;
     }
-    BEFORE.set(left);
+    BEFORE.replace(left);
     Ok(())
 }
 
@@ -66,7 +66,7 @@ pub(super) fn before_set_schema(statement: &UtilityStatement<'_>) -> Result<bool
     make_ready(relid, false)?;
     let mut left = with_labels();
     left.retain(|&(table, _)| table != relid);
-    BEFORE.set(left);
+    BEFORE.replace(left);
     Ok(true)
 }
 

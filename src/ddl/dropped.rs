@@ -4,16 +4,16 @@
 //! searched for what is missing (docs/decisions/0024-what-a-statement-has-dropped.md).
 
 use super::sync_label;
+use crate::pg::abi::variable::Variable;
 use crate::pg::catalog::{self, index, roles};
 use crate::store::{cache, extension, policy_lock, seclabel};
 use pgrx::pg_sys;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-thread_local! {
-    /// Tables, by OID, and the names of their indexes that the running statement has dropped.
-    static INDEXES: RefCell<BTreeMap<u32, Vec<String>>> = const { RefCell::new(BTreeMap::new()) };
-}
+/// Tables, by OID, and the names of their indexes that the running statement has dropped.
+static INDEXES: Variable<RefCell<BTreeMap<u32, Vec<String>>>> =
+    Variable::new(RefCell::new(BTreeMap::new()));
 
 /// Notes an index that is about to be dropped; ignores other relations.
 pub(super) fn note(relid: pg_sys::Oid) {

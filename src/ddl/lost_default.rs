@@ -3,6 +3,7 @@
 
 use crate::error::Error;
 use crate::pg::abi::report::or_raise;
+use crate::pg::abi::variable::Variable;
 use crate::pg::abi::{encoding, values};
 use crate::pg::catalog::{self, qualified_name, quote_identifier, roles};
 use crate::pg::session;
@@ -10,10 +11,9 @@ use crate::store::extension;
 use pgrx::pg_sys;
 use std::cell::RefCell;
 
-thread_local! {
-    /// The columns whose DEFAULT uses a function of the extension, while a statement runs that may drop it.
-    static COLUMNS: RefCell<Vec<(pg_sys::Oid, i16)>> = const { RefCell::new(Vec::new()) };
-}
+/// The columns whose DEFAULT uses a function of the extension, while a statement runs that may drop it.
+static COLUMNS: Variable<RefCell<Vec<(pg_sys::Oid, i16)>>> =
+    Variable::new(RefCell::new(Vec::new()));
 
 /// Notes the columns, before a statement that may drop the extension.
 pub(super) fn note() {

@@ -8,11 +8,12 @@ use crate::citus;
 use crate::deletion::archive_check;
 use crate::error::Error;
 use crate::keys::restoring;
+use crate::pg::abi::variable::Variable;
 use crate::pg::catalog::{self, constraints, roles};
 use crate::store::{cache, label_of, labels, policy_lock, seclabel};
 use pgrx::pg_sys;
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// A relation that the running statement has altered, and its owner before.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -21,10 +22,8 @@ struct Altered {
     former: pg_sys::Oid,
 }
 
-thread_local! {
-    /// What the running statement has altered.
-    static ALTERED: RefCell<Vec<Altered>> = const { RefCell::new(Vec::new()) };
-}
+/// What the running statement has altered.
+static ALTERED: Variable<RefCell<Vec<Altered>>> = Variable::new(RefCell::new(Vec::new()));
 
 /// Notes the owner of a table that was altered, which the catalog's look-ups still find as it was before.
 pub(super) fn note(relid: pg_sys::Oid) {
@@ -52,9 +51,9 @@ pub(super) fn forget() {
     ALTERED.with_borrow_mut(Vec::clear);
 }
 
-/// After the statement: deletion waits that would reach a table whose former owner could not act as the owner of the
-/// policy, while the new one can. Where the new one cannot, either, the policy notes that for the time when it changes hands
-/// itself.
+/// After the statement: deletion waits that would run, as the new owner of a table, what a former one has left who could not
+/// act as that role. What belongs to none of the owners of a policy's tables is not run; then the policy notes that, for the
+/// time when the table, or one of the policy's, comes to one of them.
 pub(super) fn hold() {
     let mut changed = ALTERED.take();
     changed.retain(|it| catalog::class(it.relid).is_some_and(|class| class.owner != it.former));
@@ -63,37 +62,58 @@ pub(super) fn hold() {
         return;
     }
     let archives = archives();
+    let mut run_as = OwnersBelow::new();
     for altered in &changed {
         pgrx::check_for_interrupts!();
         for policy in reaching(altered.relid, &archives) {
-            hold_if_handed_over(altered, policy);
+            hold_if_handed_over(altered, policy, &mut run_as);
         }
     }
 }
 
-/// The table is reached by deletion from the one with this policy.
-fn hold_if_handed_over(&Altered { relid, former }: &Altered, policy: pg_sys::Oid) {
-    let owners = catalog::owner(relid).zip(catalog::owner(policy));
-    let (Some((new, runs_as)), Some(label)) = (owners, cache::own_label(policy)) else {
+/// By policy, and whether the policy was locked when they were looked up.
+type OwnersBelow = HashMap<(pg_sys::Oid, bool), HashSet<pg_sys::Oid>>;
+
+/// As whom rows are deleted by the policy of this table: a partition or child has a worker of its own owner's, or none.
+fn owners_below(policy: pg_sys::Oid) -> HashSet<pg_sys::Oid> {
+    let tables = catalog::all_inheritors(policy).into_iter();
+    let served = tables.filter(|&table| catalog::may_act_below(policy, table));
+    served.filter_map(catalog::owner).collect()
+}
+
+/// The table is reached by deletion from the one with this policy, or from those below it, which is run as these roles.
+fn hold_if_handed_over(
+    &Altered { relid, former }: &Altered,
+    policy: pg_sys::Oid,
+    run_as: &mut OwnersBelow,
+) {
+    let Some(new) = catalog::owner(relid) else {
         return;
     };
-    if !label.is_on() {
-        return;
+    let gains = |role: pg_sys::Oid| !roles::could_act_as(former, role);
+    // Another session may hand over what this one does not see yet. No user can have a policy of others locked so.
+    let is_locked = relid == policy || gains(new);
+    if is_locked {
+        policy_lock::lock_policy_for_change(policy);
     }
-    let gains = |role| !roles::could_act_as(former, role);
-    // What belongs to others the worker does not run as this owner.
-    let is_own = roles::has_rights_of(new, runs_as);
-    let was_reached = relid == policy && label.reaches_handed_over;
-    if is_own && (gains(runs_as) || was_reached) {
-        if restoring::hold(policy, true) {
+    let Some(label) = label_of(policy) else {
+        return;
+    };
+    let run_as = run_as.entry((policy, is_locked));
+    let run_as = run_as.or_insert_with(|| owners_below(policy));
+    // What belongs to others no worker runs.
+    let is_run_as = |role: &pg_sys::Oid| roles::has_rights_of(new, *role);
+    let own: Vec<_> = run_as.iter().copied().filter(is_run_as).collect();
+    let is_own = !own.is_empty();
+    // What was noted may be of the table that comes to its owner now, over a role that could act as that one.
+    if is_own && (own.into_iter().any(gains) || label.reaches_handed_over) {
+        if restoring::hold(policy, true) && label.is_on() {
             waits(policy, relid, former).warn();
         }
     } else if !is_own && gains(new) && !label.reaches_handed_over {
-        policy_lock::lock_policy_for_change(policy);
-        if let Some(mut label) = label_of(policy) {
-            label.reaches_handed_over = true;
-            seclabel::set(policy, Some(&label));
-        }
+        let mut label = label;
+        label.reaches_handed_over = true;
+        seclabel::set(policy, Some(&label));
     }
 }
 
@@ -104,8 +124,9 @@ fn reaching(relid: pg_sys::Oid, archives: &[(pg_sys::Oid, pg_sys::Oid)]) -> Vec<
         .filter(|(_, archive)| archive_check::family(*archive).contains(&relid))
         .map(|(policy, _)| *policy)
         .collect();
-    let mut seen = HashSet::from([relid]);
-    let mut next = vec![relid];
+    // Triggers and indexes of a partitioned table are those of its partitions, too, which may have a policy of their own.
+    let mut next = catalog::all_inheritors(relid);
+    let mut seen: HashSet<pg_sys::Oid> = next.iter().copied().collect();
     while let Some(table) = next.pop() {
         pgrx::check_for_interrupts!();
         // Also one that is not in force: the table may be detached.
@@ -132,7 +153,7 @@ fn archives() -> Vec<(pg_sys::Oid, pg_sys::Oid)> {
 
 fn waits(policy: pg_sys::Oid, relid: pg_sys::Oid, former: pg_sys::Oid) -> Error {
     let table = catalog::qualified_name(policy);
-    let owner = catalog::class(policy).map_or(pg_sys::InvalidOid, |class| class.owner);
+    let owner = catalog::owner(relid).unwrap_or(pg_sys::InvalidOid);
     Error::for_warning(format!("deletion of expired rows of table {table} waits"))
         .detail(match roles::could_act_as(former, owner) {
             // By what was noted before.

@@ -9,6 +9,7 @@ use super::statement_kind::{AlterCommand, StatementKind};
 use super::utility_statement::UtilityStatement;
 use super::{dropped, lost_default, new_owners};
 use crate::keys::trigger_placement;
+use crate::pg::abi::variable::Variable;
 use crate::pg::catalog::inheritance::{Topmost, topmost};
 use crate::pg::catalog::object_access::ObjectCallbacks;
 use crate::pg::catalog::syntax::Node;
@@ -17,7 +18,6 @@ use crate::pg::session::{locks, xact};
 use pgrx::pg_sys;
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
-use std::thread::LocalKey;
 
 /// What hears of the objects that a statement drops or alters.
 const CALLS: ObjectCallbacks = ObjectCallbacks {
@@ -26,14 +26,12 @@ const CALLS: ObjectCallbacks = ObjectCallbacks {
     alters_relation: new_owners::note,
 };
 
-thread_local! {
-    /// The tables to which the running statement may add a key, or a trigger.
-    static TABLES: RefCell<Vec<pg_sys::Oid>> = const { RefCell::new(Vec::new()) };
-    /// The tables that may no longer need the trigger.
-    static REDUCED: RefCell<Vec<pg_sys::Oid>> = const { RefCell::new(Vec::new()) };
-    /// The transaction nesting level of the outermost statement that is tracked; 0 without one.
-    static LEVEL: Cell<i32> = const { Cell::new(0) };
-}
+/// The tables to which the running statement may add a key, or a trigger.
+static TABLES: Variable<RefCell<Vec<pg_sys::Oid>>> = Variable::new(RefCell::new(Vec::new()));
+/// The tables that may no longer need the trigger.
+static REDUCED: Variable<RefCell<Vec<pg_sys::Oid>>> = Variable::new(RefCell::new(Vec::new()));
+/// The transaction nesting level of the outermost statement that is tracked; 0 without one.
+static LEVEL: Variable<Cell<i32>> = Variable::new(Cell::new(0));
 
 /// Notes the tables that the statement changes. `None` if it cannot matter here; otherwise whether
 /// it is the outermost tracked statement.
@@ -152,7 +150,7 @@ fn forget_notes() {
     object_access::uninstall();
 }
 
-fn note(notes: &'static LocalKey<RefCell<Vec<pg_sys::Oid>>>, table: Option<pg_sys::Oid>) {
+fn note(notes: &Variable<RefCell<Vec<pg_sys::Oid>>>, table: Option<pg_sys::Oid>) {
     notes.with_borrow_mut(|tables| {
         if let Some(table) = table.filter(|table| !tables.contains(table)) {
             tables.push(table);

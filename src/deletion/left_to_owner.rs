@@ -6,6 +6,7 @@
 use super::reach;
 use crate::error::Error;
 use crate::pg::catalog::{self, code, roles};
+use crate::pg::exec::guarded_planning;
 use crate::pg::server::background;
 use crate::pg::session::gate;
 use crate::settings;
@@ -70,11 +71,15 @@ pub(crate) extern "C-unwind" fn refuse(relid: pg_sys::Oid) -> ! {
     .raise()
 }
 
-/// Before a query on the table is planned as its owner, in the session of another user: raises 42501 if that runs
+/// Runs `work`, which plans a query on the table as its owner, in the session of another user: raises 42501 if that runs
 /// code of the owner, and the user could not become the owner.
-pub(crate) fn refuse_planning(relid: pg_sys::Oid, owner: pg_sys::Oid) {
+pub(crate) fn without_code<T>(
+    relid: pg_sys::Oid,
+    owner: pg_sys::Oid,
+    work: impl FnOnce() -> T,
+) -> T {
     if !gate::is_untrusted(owner) {
-        return;
+        return work();
     }
     if let Some(what) = code::at_planning(relid) {
         let (table, owner) = (catalog::qualified_name(relid), roles::name(owner));
@@ -85,4 +90,8 @@ pub(crate) fn refuse_planning(relid: pg_sys::Oid, owner: pg_sys::Oid) {
         .hint("Have the owner run the statement.")
         .raise();
     }
+    let guarded = guarded_planning::enter(relid);
+    let result = work();
+    guarded_planning::leave(guarded);
+    result
 }

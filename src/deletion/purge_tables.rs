@@ -73,8 +73,11 @@ fn not_owner(relid: pg_sys::Oid) -> ! {
 pub(crate) fn as_owner<T>(relid: pg_sys::Oid, work: impl FnOnce(&GateVisit) -> T) -> Option<T> {
     let class = catalog::class(relid)?;
     (class.has_rows()).then(|| {
-        // A partition may belong to another owner than its parent, whose triggers it has.
-        if !roles::has_rights_of(roles::current_user(), class.owner) {
+        // A partition may belong to another owner than its parent, whose triggers and indexes it has: as in their own DELETE
+        // these run for its owner only.
+        let user = roles::current_user();
+        let may_act = || user == class.owner || catalog::may_act_below(relid, relid);
+        if !roles::has_rights_of(user, class.owner) || !may_act() {
             not_owner(relid);
         }
         if cascade::reaches_strangers(relid, class.owner) {

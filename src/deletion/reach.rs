@@ -102,13 +102,14 @@ fn is_stranger(role: Oid, root: Oid) -> bool {
     role != root && !roles::is_superuser(role)
 }
 
-/// The owners of tables and their partitions, until anything is invalidated.
+/// The owners of tables, their partitions, and the tables of which they are partitions, until anything is invalidated.
 static OWNERS: ByOid<Rc<[Oid]>> = ByOid::empty();
 
-/// An owner of the table, or of one of its partitions, who is another than this one and no superuser.
+/// An owner of the table, of one of its partitions, or of a table of which it is a partition, who is another than this one and no superuser:
+/// triggers and indexes that such a role makes are made on the table, too.
 fn stranger_among(relid: Oid, root: Oid) -> Option<Oid> {
     let look_up = || {
-        let tables = code::with_partitions(relid).into_iter();
+        let tables = code::places(relid).into_iter();
         let mut owners: Vec<Oid> = tables.filter_map(catalog::owner).collect();
         owners.sort_unstable_by_key(|owner| owner.to_u32());
         owners.dedup();
@@ -150,31 +151,25 @@ pub(super) fn refuse_strangers_triggers(relid: Oid, owner: Oid) {
     }
 }
 
-/// Before a query is planned: within a deletion of the extension's, PostgreSQL's own query on the
-/// table of another owner must run none of their code while it is planned. Raises 42501.
-pub(crate) fn before_planning(query: QueryTree<'_>) {
-    let Some(root) = underway::root() else {
-        return;
-    };
+/// Before a query is planned: within a deletion of the extension's, or as a check that follows one, PostgreSQL's own query on the
+/// table of another owner must run none of their code while it is planned. Raises 42501. Returns such a table.
+pub(crate) fn before_planning(query: QueryTree<'_>) -> Option<Oid> {
     if !externs::InNoForceRLSOperation() {
-        return;
+        return None;
     }
     let user = roles::current_user();
-    let Some((relid, _)) = query.first_tables() else {
-        return;
-    };
+    let (relid, _) = query.first_tables()?;
+    let root = underway::root().or_else(|| underway::root_of_check(relid))?;
     // PostgreSQL runs its queries as the table's owner. A partition may have another.
     if catalog::class(relid).is_none_or(|class| class.owner != user) {
-        return;
+        return None;
     }
-    let Some(stranger) = stranger_among(relid, root.owner) else {
-        return;
-    };
+    let stranger = stranger_among(relid, root.owner)?;
     let is_looked_at = root
         .looked_at
         .is_some_and(|table| table == relid || catalog::all_inheritors(table).contains(&relid));
     if is_looked_at {
-        return;
+        return None;
     }
     if catalog::is_partitioned(relid) {
         // So that no index comes to one of them while the planner waits for the lock on another.
@@ -185,11 +180,15 @@ pub(crate) fn before_planning(query: QueryTree<'_>) {
     if let Some(what) = code::at_planning(relid) {
         refuse(relid, stranger, root.owner, None, &what);
     }
+    Some(relid)
 }
 
 fn refuse(relid: Oid, stranger: Oid, root: Oid, referenced: Option<Oid>, what: &str) -> ! {
-    let (table, stranger, root) = (
+    let is_strangers = |table: &Oid| catalog::owner(*table) == Some(stranger);
+    let place = code::places(relid).into_iter().find(is_strangers);
+    let (table, place, stranger, root) = (
         catalog::qualified_name(relid),
+        catalog::qualified_name(place.unwrap_or(relid)),
         roles::name(stranger),
         roles::name(root),
     );
@@ -203,7 +202,7 @@ fn refuse(relid: Oid, stranger: Oid, root: Oid, referenced: Option<Oid>, what: &
         }
     };
     Error::denied(format!(
-        "deletion would run {what} of table {table}, which belongs to {stranger}"
+        "deletion would run {what} of table {place}, which belongs to {stranger}"
     ))
     .detail(format!(
         "{rows} The deleted rows belong to {root}, and code of another owner does not run where they are deleted."

@@ -109,8 +109,10 @@ pub(crate) fn by_catalog(relid: pg_sys::Oid) -> Option<Referred> {
         let Some(key) = foreign_key::get(constraint).filter(referential::keeps_referenced) else {
             continue;
         };
-        let is_own = |class: &catalog::Class| class.has_rows() && class.owner == own;
-        if key.referencing == relid || catalog::class(key.referencing).filter(is_own).is_none() {
+        let class = catalog::class(key.referencing);
+        let is_own = class.is_some_and(|class| class.has_rows() && class.owner == own)
+            && catalog::may_act_below(key.referencing, key.referencing);
+        if key.referencing == relid || !is_own {
             continue;
         }
         let outer = catalog::quote_identifier(&catalog::relation_name(relid));

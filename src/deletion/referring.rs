@@ -19,7 +19,7 @@ use crate::pg::abi::variable::Variable;
 use crate::pg::catalog;
 use crate::pg::exec::executor::ExecutorQuery;
 use crate::pg::exec::kept_query::{CascadeStatement, KeptQuery, Parameters};
-use crate::pg::session::gate;
+use crate::pg::session::{gate, owner_session};
 use crate::settings;
 use crate::store::cache;
 use crate::visibility::planned_statement;
@@ -176,15 +176,24 @@ fn prepared(
 }
 
 /// Whether the rows are left to the worker of the owner, whose code their deletion runs: in the session of a user who
-/// could not become the owner.
+/// could not become the owner. A superuser's code is no stranger's ([`Reach`]), and is left, too: PostgreSQL fires no
+/// trigger of rows that a foreign key only looks at.
 fn is_left(reach: &Reach, removal: &TableRemoval) -> bool {
-    gate::is_untrusted(reach.root) && (removal.code.is_any() || reach::sets_off_code(removal.relid))
+    let is_superusers = || {
+        let owner = catalog::owner(removal.relid);
+        !reach.is_stranger() && owner.is_some_and(gate::is_untrusted)
+    };
+    (gate::is_untrusted(reach.root) || is_superusers())
+        && (removal.code.is_any() || reach::sets_off_code(removal.relid))
 }
 
-/// Until none is there; raises 55006 if that takes too long.
+/// Until none is there; raises 55006 if that takes too long, and in a worker, which has other rows to delete.
 fn wait_for_owner(target: Oid, meets: impl Fn() -> Option<bool>) {
     let since = Instant::now();
     while meets() == Some(true) {
+        if owner_session::way().is_some() {
+            left_to_owner::refuse(target);
+        }
         left_to_owner::wait(target, since);
     }
 }

@@ -63,7 +63,11 @@ unsafe impl Around for ExecutorHooks {
         execution::leave(outer);
     }
 
+    /// A query that writes nothing fires no trigger.
     fn finish(query: ExecutorQuery<'_>, finish: impl FnOnce()) {
+        if query.plan().is_some_and(|plan| !plan.writes()) {
+            return finish();
+        }
         let outer = execution::go_on(query);
         let firing = FIRING.enter(());
         no_action_checks::finish(finish);

@@ -1,10 +1,11 @@
 //! The hook around calls of functions: those of Citus that copy shards, or convert tables, whatever makes the
-//! call.
+//! call; and those that are not to be called while a query is planned.
 
 use crate::citus::{self, Doing};
 use crate::ddl::conversion;
 use crate::pg::abi::report::or_raise;
 use crate::pg::exec::function_hook::{self, Around, HookedCall};
+use crate::pg::exec::guarded_planning;
 use crate::pg::session::scoped::Scope;
 use pgrx::pg_sys::{Datum, Oid};
 use pgrx::prelude::*;
@@ -18,9 +19,12 @@ struct FunctionHooks;
 
 // SAFETY: nothing needs dropping. After an error the callbacks in `transaction_end.rs` clean up.
 unsafe impl Around for FunctionHooks {
-    /// A server without Citus pays one comparison.
+    /// A server without Citus pays two comparisons.
     #[inline]
     fn concerns(function: Oid) -> bool {
+        if guarded_planning::is_on() {
+            guarded_planning::check(function);
+        }
         !citus::is_known_to_be_absent() && is_of_citus(function)
     }
 

@@ -5,6 +5,7 @@
 
 use crate::deletion::reach;
 use crate::pg::abi::externs;
+use crate::pg::exec::guarded_planning;
 use crate::pg::plan::planner_input::QueryTree;
 use crate::pg::session::scoped::Scope;
 use crate::stamp;
@@ -43,12 +44,13 @@ unsafe extern "C-unwind" fn trampoline(
     unsafe {
         let query = QueryTree::new(parse);
         // Most statements are neither a foreign key's nor a write, and need no guard.
-        let outer = if planned_statement::may_be_referential() || stamp::may_write(query) {
+        let (outer, guarded) = if planned_statement::may_be_referential() || stamp::may_write(query)
+        {
             inspect(query, query_string)
         } else {
-            planned_statement::enter_ordinary(query, query_string)
+            (planned_statement::enter_ordinary(query, query_string), None)
         };
-        let lent = copy_to::before_planning(query);
+        let copied = copy_to::before_planning(query);
         let plan_it = PREVIOUS.unwrap_or(externs::standard_planner);
         let plan = plan_it(
             parse,
@@ -58,8 +60,11 @@ unsafe extern "C-unwind" fn trampoline(
             #[cfg(since19)]
             explain,
         );
-        if let Some(lent) = lent {
-            copy_to::after_planning(lent);
+        if let Some(copied) = copied {
+            copy_to::after_planning(copied);
+        }
+        if let Some(guarded) = guarded {
+            guarded_planning::leave(guarded);
         }
         if planned_statement::leave(outer) {
             (*plan).dependsOnRole = true;
@@ -69,12 +74,16 @@ unsafe extern "C-unwind" fn trampoline(
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn inspect(query: QueryTree<'_>, text: *const c_char) -> Scope {
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+unsafe extern "C-unwind" fn inspect(
+    query: QueryTree<'_>,
+    text: *const c_char,
+) -> (Scope, Option<Scope>) {
     // SAFETY: PostgreSQL passes a query and its text, valid until the hook returns.
     let outer = unsafe { planned_statement::enter(query, text) };
-    reach::before_planning(query);
+    let strangers = reach::before_planning(query);
     stamp::stamp_query(query);
     #[cfg(since19)]
     conflict_select::hide_expired(query);
-    outer
+    (outer, strangers.map(guarded_planning::enter))
 }

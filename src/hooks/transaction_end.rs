@@ -3,7 +3,7 @@
 
 use crate::clock::{execution, statement_time};
 use crate::ddl;
-use crate::deletion::removals;
+use crate::deletion::{removals, underway};
 use crate::keys::no_action_checks;
 #[cfg(since19)]
 use crate::keys::references;
@@ -11,7 +11,7 @@ use crate::keys::references;
 use crate::pg::abi::report::or_raise;
 #[cfg(since19)]
 use crate::pg::exec::fast_path;
-use crate::pg::session::{scoped, xact};
+use crate::pg::session::{self, scoped, xact};
 use crate::visibility::{copy_to, row_locks};
 use crate::worker::shared::{leave_database, places, wakeups};
 use core::ffi::c_void;
@@ -29,15 +29,26 @@ pub(super) fn init() {
     }
 }
 
-#[pg_guard]
+/// Most transactions need no guard.
 extern "C-unwind" fn before_commit(event: XactEvent::Type, _arg: *mut c_void) {
     #[cfg(since19)]
-    if matches!(
-        event,
-        XactEvent::XACT_EVENT_PRE_COMMIT | XactEvent::XACT_EVENT_PRE_PREPARE
-    ) {
-        or_raise(references::before_commit());
+    let is_unfinished = fast_path::unfinished().is_some();
+    #[cfg(not(since19))]
+    let is_unfinished = false;
+    let ends = [
+        XactEvent::XACT_EVENT_PRE_COMMIT,
+        XactEvent::XACT_EVENT_PRE_PREPARE,
+    ];
+    if ends.contains(&event) && (is_unfinished || session::applies_others_changes()) {
+        check_before_commit(event);
     }
+}
+
+#[pg_guard]
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+extern "C-unwind" fn check_before_commit(event: XactEvent::Type) {
+    #[cfg(since19)]
+    or_raise(references::before_commit());
     if event == XactEvent::XACT_EVENT_PRE_COMMIT {
         ddl::incoming_rows::before_commit();
     }
@@ -51,6 +62,7 @@ extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
     match event {
         XactEvent::XACT_EVENT_COMMIT | XactEvent::XACT_EVENT_PREPARE => {
             removals::at_xact_end();
+            underway::at_xact_end();
             match event {
                 XactEvent::XACT_EVENT_COMMIT => wakeups::at_commit(),
                 _ => wakeups::at_other_end(true),
@@ -65,6 +77,7 @@ extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
             no_action_checks::forget();
             ddl::at_abort(0);
             removals::at_xact_end();
+            underway::at_xact_end();
             #[cfg(since19)]
             fast_path::at_abort(0);
             wakeups::at_other_end(false);

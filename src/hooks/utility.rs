@@ -62,6 +62,19 @@ unsafe extern "C-unwind" fn trampoline(
 ) {
     // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS is set once.
     unsafe {
+        if is_of_transaction_only(pstmt) {
+            let run = PREVIOUS.unwrap_or(externs::standard_ProcessUtility);
+            return run(
+                pstmt,
+                query_string,
+                read_only_tree,
+                context,
+                params,
+                query_env,
+                dest,
+                qc,
+            );
+        }
         let outer = execution::suspend();
         let around = before(pstmt, query_string);
         let next = PREVIOUS.filter(|_| !around.is_for_us_alone);
@@ -94,6 +107,15 @@ unsafe extern "C-unwind" fn trampoline(
         }
         execution::leave(outer);
     }
+}
+
+/// Whether it is a BEGIN, COMMIT, SAVEPOINT or the like, which needs nothing: most transactions have two. The triggers that a
+/// COMMIT fires run queries, which have times of their own.
+fn is_of_transaction_only(planned: *mut PlannedStmt) -> bool {
+    // SAFETY: PostgreSQL passes a statement.
+    let stmt = unsafe { Node::new(planned) }.and_then(utility_statement);
+    stmt.and_then(|node| node.cast::<TransactionStmt>())
+        .is_some_and(|stmt| stmt.gid.is_null())
 }
 
 /// True for COMMIT PREPARED, false for ROLLBACK PREPARED. Notes that one begins, or a PREPARE

@@ -5,7 +5,9 @@
 //! belongs to the end of the user's statement: a new row with the old key satisfies it. So it is
 //! taken out of the deletion, and queued by itself.
 
+use crate::deletion::underway;
 use crate::pg::abi::error_context::{self, Explanation};
+use crate::pg::abi::variable::Variable;
 use crate::pg::exec::firing::Firing;
 use crate::pg::exec::table::Slot;
 use pgrx::pg_sys;
@@ -18,10 +20,8 @@ pub(super) static REMOVAL: Explanation = Explanation {
     hint: c"A hidden expired row that other rows reference has the key. Delete those rows, or use ON DELETE CASCADE.",
 };
 
-thread_local! {
-    /// Whether checks have been queued that the running query is to make.
-    static QUEUED: Cell<bool> = const { Cell::new(false) };
-}
+/// Whether checks have been queued that the running query is to make.
+static QUEUED: Variable<Cell<bool>> = Variable::new(Cell::new(false));
 
 /// Whether it is `RI_FKey_noaction_del`, of foreign keys with ON DELETE NO ACTION.
 pub(super) fn is_one(function: pg_sys::Oid) -> bool {
@@ -30,6 +30,7 @@ pub(super) fn is_one(function: pg_sys::Oid) -> bool {
 
 /// Queues the checks for the deleted row; a statement is running whose triggers are yet to fire.
 pub(super) fn queue(row: Slot<'_>) {
+    underway::will_be_checked(row.table().oid());
     Firing::queue_in_statement(row, |function| !is_one(function));
     QUEUED.set(true);
 }

@@ -17,7 +17,7 @@ use crate::pg::catalog::{self, invalidation};
 use crate::pg::exec::query;
 use crate::pg::exec::table::{Slot, Table};
 use crate::pg::server::activity;
-use crate::pg::session::gate;
+use crate::pg::session::gate::{self, GateVisit};
 use crate::visibility::referential;
 use pgrx::prelude::*;
 use std::rc::Rc;
@@ -123,8 +123,7 @@ fn refers(foreign_key: &ForeignKey, row: Slot<'_>) -> bool {
     }
     let is_written_here = "ttl_internal.written_here(tableoid, ctid)";
     let query = encoding::from_bytes(referential::search(foreign_key, is_written_here));
-    left_to_owner::refuse_planning(table, class.owner);
-    gate::visit(class.owner, |visit| {
+    let look = |visit: &GateVisit| {
         same_xact_rows::asking_about(table, || {
             // By a new snapshot, which sees what this command has written so far.
             if query::first_value(visit, &query, &key).is_none() {
@@ -137,7 +136,8 @@ fn refers(foreign_key: &ForeignKey, row: Slot<'_>) -> bool {
             });
             query::first_value(visit, &query, &key).is_some()
         })
-    })
+    };
+    left_to_owner::without_code(table, class.owner, || gate::visit(class.owner, look))
 }
 
 /// Whether this transaction can have written to the table or its partitions. Cheap, and mostly

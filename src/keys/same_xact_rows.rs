@@ -8,7 +8,7 @@ use crate::pg::exec::versions::{self, Version};
 use crate::pg::session::scoped::Scoped;
 use pgrx::pg_sys::{self, ItemPointerData, Oid};
 use pgrx::prelude::*;
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 fmgr::finfo_v1!(pg_finfo_ttl_written_here);
 
@@ -19,7 +19,7 @@ struct Question {
     /// Whether versions are noted instead of answered for.
     notes: bool,
     /// The versions that do not count.
-    left_out: HashSet<Version>,
+    left_out: FxHashSet<Version>,
 }
 
 static ASKED: Scoped<Question> = Scoped::new();
@@ -30,7 +30,7 @@ pub(super) fn asking_about<T>(table: Oid, work: impl FnOnce() -> T) -> T {
     let question = Question {
         table,
         notes: false,
-        left_out: HashSet::new(),
+        left_out: FxHashSet::default(),
     };
     ASKED.during(question, work)
 }

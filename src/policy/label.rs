@@ -265,6 +265,16 @@ impl Policy {
         self
     }
 
+    /// The policy, which waits for `ttl.resume` for what the other one waits, too.
+    pub(crate) fn waiting_like(&self, other: &Self) -> Self {
+        Self {
+            restored: self.restored || other.restored,
+            handed_over: self.handed_over || other.handed_over,
+            reaches_handed_over: self.reaches_handed_over || other.reaches_handed_over,
+            ..self.clone()
+        }
+    }
+
     /// When background deletion rests.
     pub(crate) fn rest(&self) -> Rest {
         Rest {

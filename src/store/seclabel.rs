@@ -12,7 +12,7 @@ use crate::pg::server::background;
 use crate::pg::session::labels::{self, LabelledObject};
 use crate::pg::session::scoped::Scoped;
 use crate::pg::session::xact;
-use crate::policy::{Home, LocalState, MAX_LOCAL_STATE_BYTES, Policy};
+use crate::policy::{Home, LocalState, MAX_LABEL_BYTES, MAX_LOCAL_STATE_BYTES, Policy};
 use pgrx::pg_sys;
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -46,8 +46,37 @@ pub(crate) fn is_own_statement() -> bool {
 /// visible to the rest of the transaction. The caller holds a lock on the table and has checked
 /// privileges. Raises an error for a policy that could not be read again: it would not be in force.
 ///
-/// A table of Citus gets its label by a statement, which Citus sends to all nodes.
+/// What makes deletion wait stays in the label: another session may have put it there since the caller has read that
+/// (`ddl/new_owners.rs` changes the label of a table that it does not lock).
 pub(crate) fn set(relid: pg_sys::Oid, policy: Option<&Policy>) {
+    policy_lock::lock_policy_for_change(relid);
+    let present = policy.and_then(|_| stored(relid));
+    let policy = policy.map(|policy| match &present {
+        Some(present) => policy.waiting_like(present),
+        None => policy.clone(),
+    });
+    store(relid, policy.as_ref());
+}
+
+/// The label as it is stored; `None` if it cannot be read.
+fn stored(relid: pg_sys::Oid) -> Option<Policy> {
+    let mut found = None;
+    let largest = MAX_LABEL_BYTES;
+    labels::each(
+        PROVIDER,
+        LabelledObject::Table,
+        Some(relid),
+        largest,
+        &mut |_, text| found = text.ok().and_then(|text| Policy::parse(&text).ok()),
+    );
+    found
+}
+
+/// As [`set`], but deletion waits no more than the policy says: for `ttl.resume`, which has taken the policy's lock before it
+/// has read the label.
+///
+/// A table of Citus gets its label by a statement, which Citus sends to all nodes.
+pub(crate) fn store(relid: pg_sys::Oid, policy: Option<&Policy>) {
     let policy = policy.filter(|policy| !policy.is_empty());
     if let Some(policy) = policy {
         or_raise(policy.check().map_err(|error| Error::invalid_label(&error)));

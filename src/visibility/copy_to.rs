@@ -7,8 +7,10 @@ use crate::error::Error;
 use crate::pg::abi::variable::Variable;
 use crate::pg::abi::{encoding, lists};
 use crate::pg::catalog::{self, code, replication, roles};
+use crate::pg::exec::guarded_planning;
 use crate::pg::plan::planner_input::QueryTree;
 use crate::pg::session::gate::{self, Bounded};
+use crate::pg::session::scoped::Scope;
 use crate::settings;
 use crate::store::{cache, extension};
 use pgrx::pg_sys::{self, CopyStmt, PlannedStmt};
@@ -50,11 +52,17 @@ pub(crate) unsafe fn hide_expired(
 /// The table whose COPY has begun, and whose query is not planned yet.
 static TO_PLAN: Variable<Cell<pg_sys::Oid>> = Variable::new(Cell::new(pg_sys::InvalidOid));
 
+/// What ends with the planning of a COPY's query.
+#[derive(Clone, Copy)]
+pub(crate) struct CopyPlanning {
+    lent: Option<Bounded>,
+    guarded: Option<Scope>,
+}
+
 /// Before a query is planned. COPY of a table plans nothing, so the query in its place must run no code of the table's
-/// owner in another's session, such as functions in indexes: it is refused then. Should such code come meanwhile, it runs as the
-/// owner, in a security-restricted operation, where the reader could become the owner.
+/// owner in another's session, such as functions in indexes: it is refused then.
 #[inline]
-pub(crate) fn before_planning(query: QueryTree<'_>) -> Option<Bounded> {
+pub(crate) fn before_planning(query: QueryTree<'_>) -> Option<CopyPlanning> {
     let relid = TO_PLAN.get();
     if relid == pg_sys::InvalidOid {
         return None;
@@ -65,20 +73,24 @@ pub(crate) fn before_planning(query: QueryTree<'_>) -> Option<Bounded> {
 
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-extern "C-unwind" fn plan_as_owner(query: QueryTree<'_>, relid: pg_sys::Oid) -> Option<Bounded> {
+extern "C-unwind" fn plan_as_owner(
+    query: QueryTree<'_>,
+    relid: pg_sys::Oid,
+) -> Option<CopyPlanning> {
     let is_of_copy = query
         .first_tables()
         .is_some_and(|(first, _)| first == relid);
     let owner = catalog::class(relid).filter(|_| is_of_copy)?.owner;
-    if ![gate::session_user(), roles::current_user()].contains(&owner)
-        && !roles::is_superuser(owner)
-        && let Some(what) = code::at_planning(relid)
-    {
+    let is_anothers = ![gate::session_user(), roles::current_user()].contains(&owner)
+        && !roles::is_superuser(owner);
+    if is_anothers && let Some(what) = code::at_planning(relid) {
         refuse(relid, owner, &what);
     }
-    (!gate::is_untrusted(owner))
-        .then(|| gate::lend(owner))
-        .flatten()
+    let may_become = !gate::is_untrusted(owner);
+    Some(CopyPlanning {
+        lent: may_become.then(|| gate::lend(owner)).flatten(),
+        guarded: is_anothers.then(|| guarded_planning::enter(relid)),
+    })
 }
 
 fn refuse(relid: pg_sys::Oid, owner: pg_sys::Oid, what: &str) -> ! {
@@ -94,8 +106,13 @@ fn refuse(relid: pg_sys::Oid, owner: pg_sys::Oid, what: &str) -> ! {
 /// After the query has been planned.
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-pub(crate) extern "C-unwind" fn after_planning(lent: Bounded) {
-    lent.end();
+pub(crate) extern "C-unwind" fn after_planning(copied: CopyPlanning) {
+    if let Some(guarded) = copied.guarded {
+        guarded_planning::leave(guarded);
+    }
+    if let Some(lent) = copied.lent {
+        lent.end();
+    }
 }
 
 /// After the statement, or when its transaction fails.

@@ -141,8 +141,7 @@ pub(in crate::api) fn refuse_hypertable(relid: pg_sys::Oid) -> Result<()> {
 pub(in crate::api) fn reading<T>(relid: pg_sys::Oid, look: impl FnOnce(&GateVisit) -> T) -> T {
     match catalog::class(relid) {
         Some(class) if !roles::is_subject_to_rls(relid) => {
-            left_to_owner::refuse_planning(relid, class.owner);
-            gate::visit(class.owner, look)
+            left_to_owner::without_code(relid, class.owner, || gate::visit(class.owner, look))
         }
         _ => gate::as_oneself(look),
     }

@@ -7,7 +7,7 @@ use crate::pg::abi::report::or_raise;
 use crate::pg::catalog::{self, roles};
 use crate::policy::{IndexRule, Policy};
 use crate::store::cache::labelled_table;
-use crate::store::{index_of, labels, seclabel};
+use crate::store::{index_of, labels, policy_lock, seclabel};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -92,15 +92,19 @@ fn check_indexes(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
 fn lift_guard(relid: pg_sys::Oid, ends_pause: bool) -> Result<bool> {
     guard::check_changeable(relid)?;
     guard::lock(relid, guard::change_lock(relid));
+    guard::present_policy(relid)?;
+    // What comes to be waited for from here on is not what the caller has looked at.
+    policy_lock::lock_policy_for_change(relid);
     let mut policy = guard::present_policy(relid)?;
     let was_paused = ends_pause && policy.paused_until.take().is_some();
     let is_restored = policy.restored;
     if is_restored {
         check_indexes(relid, &policy)?;
         policy.restored = false;
+        // What third owners have is not looked at where a restore was waited for.
+        policy.reaches_handed_over &= !policy.handed_over;
         policy.handed_over = false;
-        policy.reaches_handed_over = false;
-        seclabel::set(relid, Some(&policy));
+        seclabel::store(relid, Some(&policy));
         if policy.is_on() {
             write_label::take_place(relid);
         }

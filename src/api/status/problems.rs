@@ -250,22 +250,34 @@ fn foreign_tables(relid: pg_sys::Oid) -> Vec<Problem> {
         .collect()
 }
 
-/// Partitions and children of owners whom the table's owner could not become.
+/// Partitions and children of owners whom the owners of the tables above could not become.
 fn tables_of_others(relid: pg_sys::Oid) -> Vec<Problem> {
     let tables = catalog::all_inheritors(relid).into_iter();
-    let others = tables.filter(|&table| !catalog::may_act_below(relid, table));
-    let owner = |relid| catalog::class(relid).map_or(pg_sys::InvalidOid, |class| class.owner);
-    others
-        .map(|table| {
-            let (name, to) = (catalog::qualified_name(table), roles::name(owner(relid)));
-            let text = format!(
-                "expired rows of {name} are not deleted, because the table belongs to {}, and not to {to}",
-                roles::name(owner(table))
-            );
-            let to = catalog::quote_identifier(&to);
-            Problem::new(text).with_statement(format!("ALTER TABLE {name} OWNER TO {to};"))
-        })
-        .collect()
+    let owner = |relid| catalog::owner(relid).unwrap_or(pg_sys::InvalidOid);
+    let problem = |table| {
+        let above = catalog::others_above(relid, table).into_iter().next()?;
+        let (name, of_table) = (catalog::qualified_name(table), roles::name(owner(table)));
+        let (place, of_above) = (catalog::qualified_name(above), roles::name(owner(above)));
+        let (reason, changed, to) = match above == relid {
+            true => (
+                format!("the table belongs to {of_table}, and not to {of_above}"),
+                &name,
+                of_above,
+            ),
+            // It is one for all of its partitions.
+            false => (
+                format!(
+                    "it is a partition of {place}, whose triggers and indexes run code as {of_table}, and which belongs to {of_above}"
+                ),
+                &place,
+                of_table,
+            ),
+        };
+        let to = catalog::quote_identifier(&to);
+        let text = format!("expired rows of {name} are not deleted, because {reason}");
+        Some(Problem::new(text).with_statement(format!("ALTER TABLE {changed} OWNER TO {to};")))
+    };
+    tables.filter_map(problem).collect()
 }
 
 /// Partitions whose DETACH CONCURRENTLY has not come to its end.

@@ -1,8 +1,8 @@
-//! Variables of the process that every statement reads.
+//! Variables of the process.
 //!
-//! A library that is loaded at run time reaches a `thread_local!` by a call of `__tls_get_addr`,
-//! through two tables: 11 instructions each time, and two lines of cache. A process of PostgreSQL
-//! has one thread that runs this code, so a static does.
+//! A process of PostgreSQL has one thread that runs this code, so a static does. A library that is loaded at run time
+//! reaches a `thread_local!` by a call of `__tls_get_addr`, through two tables: 11 instructions each time, and two
+//! lines of cache.
 
 use pgrx::pg_sys::Oid;
 use rustc_hash::{FxBuildHasher, FxHashMap};

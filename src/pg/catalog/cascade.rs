@@ -33,16 +33,20 @@ fn referring(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
 
 /// Whether a deletion from this table can reach tables of others than this owner and superusers.
 pub(crate) fn reaches_strangers(relid: pg_sys::Oid, owner: pg_sys::Oid) -> bool {
-    reached_from(relid)
-        .into_iter()
+    let reached = reached_from(relid).into_iter();
+    let places = reached.flat_map(|table| {
+        let above = catalog::partitioned_ancestors(table).into_iter();
+        above.chain([table])
+    });
+    places
         .filter_map(catalog::class)
         .any(|other| other.owner != owner && !roles::is_superuser(other.owner))
 }
 
-/// Whether another owner's table, or partition, refers to this one: to detach a partition, PostgreSQL plans
+/// Whether another owner's table, or a partition of one, refers to this one: to detach a partition, PostgreSQL plans
 /// queries over it as the current user.
 pub(crate) fn is_referred_to_by_strangers(relid: pg_sys::Oid, user: pg_sys::Oid) -> bool {
-    let tables = referring(relid).into_iter().flat_map(code::with_partitions);
+    let tables = referring(relid).into_iter().flat_map(code::places);
     tables
         .filter_map(catalog::class)
         .any(|other| other.owner != user && !roles::is_superuser(other.owner))

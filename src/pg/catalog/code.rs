@@ -204,6 +204,14 @@ fn calls_code(tree: Node<'_>) -> bool {
         })
 }
 
+/// The tables on which code can be made that runs for rows of this one, or of its partitions: it, these, and those of which
+/// it is a partition.
+pub(crate) fn places(relid: Oid) -> Vec<Oid> {
+    let mut tables = with_partitions(relid);
+    tables.extend(catalog::partitioned_ancestors(relid));
+    tables
+}
+
 /// The table, and its partitions if it is partitioned.
 pub(crate) fn with_partitions(relid: Oid) -> Vec<Oid> {
     match catalog::is_partitioned(relid) {

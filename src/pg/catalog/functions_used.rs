@@ -11,8 +11,19 @@ const SUPERUSERS_LANGUAGES: [u32; 2] = [12, 13];
 
 /// The first function in the expression that a user who is no superuser may have created; or a
 /// type that may call one: a domain, by its constraints; a composite type, which may contain a
-/// domain; a type with its owner's cast to JSON.
+/// domain; a type with its owner's cast to JSON; or an operator, in whose place its negator or commutator may call one.
 pub(crate) fn untrusted(tree: Node<'_>) -> Option<String> {
+    let mut found = untrusted_call(tree);
+    tree.any(&mut |part| {
+        if let ExpressionPart::Node(node) = part {
+            found = found.take().or_else(|| untrusted_operator(node));
+        }
+        found.is_some()
+    });
+    found
+}
+
+fn untrusted_call(tree: Node<'_>) -> Option<String> {
     let mut found = None;
     tree.any(&mut |part| {
         found = match part {
@@ -30,7 +41,7 @@ pub(crate) fn untrusted(tree: Node<'_>) -> Option<String> {
 /// or estimated. What that calls is not all in the expression: an operator's negator and commutator, by which it is replaced
 /// or estimated; `subtype_diff` of a range type, by which histograms are read. So the test lists what is harmless.
 pub(crate) fn unknown(tree: Node<'_>) -> Option<String> {
-    let mut found = untrusted(tree).map(|name| format!("function {name}"));
+    let mut found = untrusted_call(tree).map(|name| format!("function {name}"));
     tree.any(&mut |part| {
         if let ExpressionPart::Node(node) = part {
             found = found.take().or_else(|| unknown_node(node));
@@ -41,18 +52,16 @@ pub(crate) fn unknown(tree: Node<'_>) -> Option<String> {
 }
 
 fn unknown_node(node: Node<'_>) -> Option<String> {
-    let operator = match node.type_ {
+    match node.type_ {
         // Parts of other nodes.
         NodeTag::T_List | NodeTag::T_IntList | NodeTag::T_OidList | NodeTag::T_CaseWhen => {
             return None;
         }
-        NodeTag::T_OpExpr => Some(node.cast::<pg_sys::OpExpr>()?.opno),
-        NodeTag::T_DistinctExpr | NodeTag::T_NullIfExpr => {
-            // SAFETY: both are typedefs of OpExpr.
-            Some(unsafe { (*node.as_ptr().cast::<pg_sys::OpExpr>()).opno })
-        }
-        NodeTag::T_ScalarArrayOpExpr => Some(node.cast::<pg_sys::ScalarArrayOpExpr>()?.opno),
-        NodeTag::T_Var
+        NodeTag::T_OpExpr
+        | NodeTag::T_DistinctExpr
+        | NodeTag::T_NullIfExpr
+        | NodeTag::T_ScalarArrayOpExpr
+        | NodeTag::T_Var
         | NodeTag::T_Const
         | NodeTag::T_FuncExpr
         | NodeTag::T_BoolExpr
@@ -69,14 +78,28 @@ fn unknown_node(node: Node<'_>) -> Option<String> {
         | NodeTag::T_NextValueExpr
         | NodeTag::T_NullTest
         | NodeTag::T_BooleanTest
-        | NodeTag::T_SubscriptingRef => None,
+        | NodeTag::T_SubscriptingRef => {}
         _ => return Some("an expression of an uncommon kind".to_owned()),
-    };
-    if let Some(operator) = operator.filter(|&operator| !is_operator_of_superusers(operator)) {
-        return Some(format!("operator {}", names::of_operator(operator)));
+    }
+    if let Some(operator) = untrusted_operator(node) {
+        return Some(format!("operator {operator}"));
     }
     let value = node.value_type();
     (!is_harmless_type(value)).then(|| format!("type {}", names::of_type(value)))
+}
+
+/// The node's operator, if it may call a function that a user who is no superuser may have created.
+fn untrusted_operator(node: Node<'_>) -> Option<String> {
+    let operator = match node.type_ {
+        NodeTag::T_OpExpr => node.cast::<pg_sys::OpExpr>()?.opno,
+        NodeTag::T_DistinctExpr | NodeTag::T_NullIfExpr => {
+            // SAFETY: both are typedefs of OpExpr.
+            unsafe { (*node.as_ptr().cast::<pg_sys::OpExpr>()).opno }
+        }
+        NodeTag::T_ScalarArrayOpExpr => node.cast::<pg_sys::ScalarArrayOpExpr>()?.opno,
+        _ => return None,
+    };
+    (!is_operator_of_superusers(operator)).then(|| names::of_operator(operator))
 }
 
 /// Whether the operator, its negator and commutator, and theirs, call none but superusers' functions. They are superusers'

@@ -143,6 +143,21 @@ fn child(relid: pg_sys::Oid) -> (i16, KeyDatum<'static>) {
     (column, KeyDatum::Oid(relid))
 }
 
+/// The partitioned tables above a partition, the nearest first: triggers and indexes that are made on them are made on it.
+pub(crate) fn partitioned_ancestors(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    let mut found: Vec<pg_sys::Oid> = vec![];
+    let mut at = relid;
+    while super::is_partition(at)
+        && let Some(parent) = parents(at).into_iter().next()
+        && !found.contains(&parent)
+    {
+        pgrx::check_for_interrupts!();
+        found.push(parent);
+        at = parent;
+    }
+    found
+}
+
 /// The table of which the relation is a partition; `None` if it is none, or DETACH CONCURRENTLY has begun to detach it.
 pub(crate) fn partitioned_parent(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     CLASS

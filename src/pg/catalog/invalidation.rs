@@ -10,9 +10,7 @@ use std::cell::{Cell, RefCell};
 /// nothing up.
 type Listener = fn(pg_sys::Oid);
 
-thread_local! {
-    static LISTENERS: RefCell<Vec<Listener>> = const { RefCell::new(Vec::new()) };
-}
+static LISTENERS: Variable<RefCell<Vec<Listener>>> = Variable::new(RefCell::new(Vec::new()));
 
 /// From now on `listener` hears of each invalidation of relations; called at load.
 pub(crate) fn listen(listener: Listener) {

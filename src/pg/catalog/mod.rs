@@ -30,7 +30,8 @@ use crate::pg::abi::encoding;
 use pgrx::pg_sys;
 
 pub(crate) use self::inheritance::{
-    all_inheritors, all_inheritors_of, ancestors, being_detached, parents, partitioned_parent,
+    all_inheritors, all_inheritors_of, ancestors, being_detached, parents, partitioned_ancestors,
+    partitioned_parent,
 };
 
 /// What a policy needs to know of a column.
@@ -135,10 +136,24 @@ pub(crate) fn owner(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
 }
 
 /// Whether the table above may set off code as the owner of the one below: their owners are the same, or that of the upper one
-/// could become the other. Triggers of a partition can be made on the table above, too.
+/// could become the other. Triggers of a partition can be made on each partitioned table above it, too.
 pub(crate) fn may_act_below(above: pg_sys::Oid, below: pg_sys::Oid) -> bool {
-    let owners = owner(above).zip(owner(below));
-    owners.is_some_and(|(above, below)| above == below || roles::has_rights_of(above, below))
+    others_above(above, below).is_empty()
+}
+
+/// The tables above it whose owners could not become that of the one below: this one, and those of which it is a partition.
+pub(crate) fn others_above(above: pg_sys::Oid, below: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    let of_below = owner(below);
+    let may_act = |&table: &pg_sys::Oid| {
+        let owners = owner(table).zip(of_below);
+        owners.is_some_and(|(above, below)| above == below || roles::has_rights_of(above, below))
+    };
+    let mut tables = partitioned_ancestors(below);
+    if !tables.contains(&above) {
+        tables.insert(0, above);
+    }
+    tables.retain(|table| !may_act(table));
+    tables
 }
 
 /// The number of the relation's columns, dropped ones included.

@@ -5,6 +5,7 @@
 //! change, and call the hook for each function that is prepared
 //! (docs/decisions/0024-what-a-statement-has-dropped.md).
 
+use crate::pg::abi::variable::Variable;
 use pgrx::pg_sys::{self, ObjectAccessType};
 use pgrx::prelude::*;
 use std::cell::Cell;
@@ -20,10 +21,8 @@ pub(crate) struct ObjectCallbacks {
 
 static mut PREVIOUS: pg_sys::object_access_hook_type = None;
 
-thread_local! {
-    /// Set while it is installed.
-    static CALLS: Cell<Option<ObjectCallbacks>> = const { Cell::new(None) };
-}
+/// Set while it is installed.
+static CALLS: Variable<Cell<Option<ObjectCallbacks>>> = Variable::new(Cell::new(None));
 
 /// Installs the hook, unless it is installed.
 pub(crate) fn install(calls: ObjectCallbacks) {

@@ -66,7 +66,7 @@ pub(super) unsafe fn analyze_over(
 }
 
 /// As [`check_names`], of the sub-selects in a condition: EXISTS, also in AND, OR and NOT. Their
-/// relations are tables of the current user, not partitioned: what is locked from here on keeps its owner, and
+/// relations are tables of the current user, not partitioned, nor partitions of others' tables: what is locked from here on keeps its owner, and
 /// rewriting and planning run the code of no other.
 ///
 /// # Safety
@@ -103,7 +103,8 @@ unsafe fn check_owners(query: *mut pg_sys::Query) {
         for entry in lists::iter::<pg_sys::RangeTblEntry>((*query).rtable) {
             let class = catalog::class((*entry).relid);
             let is_own = |class: catalog::Class| class.has_rows() && class.owner == user;
-            if !class.is_some_and(is_own) {
+            let relid = (*entry).relid;
+            if !class.is_some_and(is_own) || !catalog::may_act_below(relid, relid) {
                 Error::not_ready(format!(
                     "{} is not a table of {}",
                     catalog::qualified_name((*entry).relid),

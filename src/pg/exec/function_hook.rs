@@ -38,7 +38,7 @@ impl HookedCall<'_> {
 /// needs dropping where an error may pass. `call` calls its last argument once, and returns what that does.
 pub(crate) unsafe trait Around {
     /// Whether calls of the function are to be met. It is asked when a function is looked up, and at calls of
-    /// those that run with settings or another identity. Always the same for a function.
+    /// those that run with settings or another identity. Always the same for a function; or an error, and it is not called.
     fn concerns(function: Oid) -> bool;
     fn call(call: HookedCall<'_>, run: impl FnOnce() -> Datum) -> Datum;
 }

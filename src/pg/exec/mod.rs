@@ -11,6 +11,7 @@ pub(crate) mod executor;
 pub(crate) mod fast_path;
 pub(crate) mod firing;
 pub(crate) mod function_hook;
+pub(crate) mod guarded_planning;
 pub(crate) mod kept_query;
 pub(crate) mod query;
 pub(crate) mod relation;

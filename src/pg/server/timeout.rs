@@ -8,6 +8,7 @@
 //! together, and gives way earlier if asked to.
 
 use crate::pg::abi::externs::{self, timeout};
+use crate::pg::abi::variable::Variable;
 use core::ffi::c_int;
 use pgrx::pg_sys;
 use std::cell::Cell;
@@ -148,9 +149,7 @@ pub(crate) struct TimedTurn {
     spent: TimeSpent,
 }
 
-thread_local! {
-    static TURN: Cell<Option<TimedTurn>> = const { Cell::new(None) };
-}
+static TURN: Variable<Cell<Option<TimedTurn>>> = Variable::new(Cell::new(None));
 
 impl TimedTurn {
     /// Begins a turn. Each transaction has `each`, and all together have `whole`; one that takes

@@ -11,10 +11,14 @@
 //! - In the background: in a process that belongs to the owner ([`super::owner_session`]).
 
 use super::rewording;
+use super::scoped::{Scope, Scoped};
 use crate::error::Error;
+use crate::pg::abi::externs;
+use crate::pg::abi::variable::Variable;
 use crate::pg::catalog::{roles, temporary};
 use crate::pg::session;
 use pgrx::pg_sys;
+use std::cell::Cell;
 use std::ffi::c_int;
 
 /// For errors during a visit, which do not say why the owner's code is restricted.
@@ -45,6 +49,10 @@ impl Identity {
             user,
             context: self.context | flags.cast_signed(),
         }
+    }
+
+    fn is_restricted(self) -> bool {
+        self.context & RESTRICTED.cast_signed() != 0
     }
 
     /// Runs `work` with this identity. The former one returns even if `work` panics; after an
@@ -123,7 +131,7 @@ fn visit_as<T>(owner: pg_sys::Oid, confined: bool, work: impl FnOnce(&GateVisit)
     let is_own = outer.user == owner && session_user() == owner && !confined;
     let restricted = if is_own { 0 } else { RESTRICTED };
     let identity = outer.with(owner, NO_SET_ROLE | NO_FORCED_RLS | restricted);
-    let bounds = Bounded::begin(outer);
+    let bounds = Bounded::begin(outer, identity);
     if !trusted {
         // SAFETY: within the nest level that has just begun.
         unsafe { session::set_locally(c"search_path", c"pg_catalog, pg_temp") };
@@ -143,9 +151,10 @@ fn visit_as<T>(owner: pg_sys::Oid, confined: bool, work: impl FnOnce(&GateVisit)
 /// and leaves nothing behind.
 pub(crate) fn as_oneself<T>(work: impl FnOnce(&GateVisit) -> T) -> T {
     let identity = Identity::current();
-    let bounds = Bounded::begin(identity);
+    let restricted = identity.with(identity.user, RESTRICTED);
+    let bounds = Bounded::begin(identity, restricted);
     let visit = GateVisit { names: identity };
-    let result = identity.with(identity.user, RESTRICTED).during(|| {
+    let result = restricted.during(|| {
         let result = work(&visit);
         bounds.check();
         result
@@ -173,20 +182,48 @@ pub(crate) fn lend(owner: pg_sys::Oid) -> Option<Bounded> {
         return None;
     }
     let flags = NO_SET_ROLE | NO_FORCED_RLS | RESTRICTED;
-    Some(Bounded::begin(former.with(owner, flags)))
+    let identity = former.with(owner, flags);
+    Some(Bounded::begin(identity, identity))
 }
 
 /// Restricts the current user until [`Bounded::end`], or the end of the (sub)transaction: foreign keys may set off code of
 /// other owners, which must leave nothing behind.
 pub(crate) fn confine() -> Bounded {
     let former = Identity::current();
-    Bounded::begin(former.with(former.user, RESTRICTED))
+    let identity = former.with(former.user, RESTRICTED);
+    Bounded::begin(identity, identity)
 }
 
-/// Whether the user of the session could not become the owner. Code of the owner that is not in C must not run
-/// in such a session: what it calls may have been compiled there before, with names that mean what the user wants.
+/// Whether the user of the session could not become the owner, or somebody else's code who could not runs in it. Code of the
+/// owner that is not in C must not run in such a session: what it calls may have been compiled there before, with names that
+/// mean what that role wants.
 pub(crate) fn is_untrusted(owner: pg_sys::Oid) -> bool {
-    !roles::has_rights_of(session_user(), owner)
+    !roles::has_rights_of(session_user(), owner) || is_in_operation_of_another(owner)
+}
+
+/// Whether a security-restricted operation goes on, for a role that could not become the owner: PostgreSQL runs code of a
+/// table's owner in another's session by one, as in ANALYZE, by autovacuum, too, in REINDEX and in REFRESH.
+fn is_in_operation_of_another(owner: pg_sys::Oid) -> bool {
+    if !externs::InSecurityRestrictedOperation() {
+        return false;
+    }
+    match RESTRICTED_FOR.current().or(OF_PROCESS.get()) {
+        Some(role) => !roles::has_rights_of(role, owner),
+        // A foreign key's query has its table's owner as the current user, whoever has set it off.
+        None => {
+            externs::InNoForceRLSOperation() || !roles::has_rights_of(roles::current_user(), owner)
+        }
+    }
+}
+
+/// The roles for whose code this module has begun a security-restricted operation that goes on.
+static RESTRICTED_FOR: Scoped<pg_sys::Oid> = Scoped::new();
+/// The role to which this background process belongs.
+static OF_PROCESS: Variable<Cell<Option<pg_sys::Oid>>> = Variable::new(Cell::new(None));
+
+/// From now on this process belongs to the role, whose code alone runs in it.
+pub(super) fn belong_to(owner: pg_sys::Oid) {
+    OF_PROCESS.set(Some(owner));
 }
 
 /// The user of the session, or the role that it has set, whatever function or foreign key runs.
@@ -210,15 +247,21 @@ pub(crate) struct Bounded {
     /// The nest level of its settings: whatever it sets ends with it.
     settings: c_int,
     temporary: temporary::Objects,
+    /// Its entry among those that are restricted.
+    restricted: Option<Scope>,
 }
 
 impl Bounded {
-    fn begin(identity: Identity) -> Self {
+    /// Becomes `identity`; what runs until the end does so with `runs_as`.
+    fn begin(identity: Identity, runs_as: Identity) -> Self {
         let bounded = Self {
             former: Identity::current(),
             // SAFETY: within a transaction; ended by `end`, or with the (sub)transaction.
             settings: unsafe { pg_sys::NewGUCNestLevel() },
             temporary: temporary::Objects::now(),
+            restricted: runs_as
+                .is_restricted()
+                .then(|| RESTRICTED_FOR.enter(runs_as.user)),
         };
         identity.restore();
         bounded
@@ -227,6 +270,9 @@ impl Bounded {
     /// Ends it. Raises 42501 if something was left behind.
     pub(crate) fn end(self) {
         self.check();
+        if let Some(restricted) = self.restricted {
+            RESTRICTED_FOR.leave(restricted);
+        }
         self.former.restore();
         // SAFETY: the level that `begin` began. Not as a commit, so that its settings are undone.
         unsafe { pg_sys::AtEOXact_GUC(false, self.settings) };
@@ -235,7 +281,7 @@ impl Bounded {
     /// A security-restricted operation refuses temporary tables, but neither functions nor
     /// types, which the user's next cast would find before PostgreSQL's own.
     fn check(&self) {
-        if Identity::current().context & RESTRICTED.cast_signed() == 0 {
+        if !Identity::current().is_restricted() {
             return;
         }
         if temporary::Objects::now() != self.temporary {

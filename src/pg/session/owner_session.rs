@@ -9,7 +9,7 @@
 //! | [`Way::Connected`] | authenticated as the owner, as a session of the owner's is | every owner that PostgreSQL lets connect |
 //! | [`Way::Renounced`] | authenticated as the bootstrap superuser, whose identity it gives up before anything of the owner's is planned or run; each transaction is a security-restricted operation from its first act until after its commit | others: NOLOGIN before 17, without CONNECT on the database … |
 
-use super::gate::GateVisit;
+use super::gate::{self, GateVisit};
 use crate::error::Error;
 use crate::pg::catalog::{self, roles};
 use crate::pg::server::background;
@@ -62,6 +62,7 @@ pub(crate) fn begin(database: pg_sys::Oid, owner: pg_sys::Oid, way: Ownership, s
             renounce(owner);
         }
     }
+    gate::belong_to(owner);
     // With "snapshot", each look at a table's statistics would copy those of all tables.
     session::force("stats_fetch_consistency", "cache");
     // The only call.
@@ -109,7 +110,7 @@ pub(in crate::pg) fn begin_transaction() {
     // SAFETY: within a transaction; the settings end with it.
     (it.settings)(&|name, value| unsafe { session::set_locally(name, value) });
     if it.way == Ownership::Renounced {
-        super::gate::restrict_transaction(it.owner);
+        gate::restrict_transaction(it.owner);
     }
 }
 
@@ -120,10 +121,13 @@ pub(crate) fn way() -> Option<Ownership> {
 
 /// For queries on a table of this process's owner. The caller has locked the table, so that its
 /// owner cannot change: deletion by the table access method passes by the checks of the executor.
+/// Nor does the table have indexes and triggers of others, as a partition of their table.
 pub(crate) fn visit(relid: pg_sys::Oid) -> Result<GateVisit, Error> {
     let owner = catalog::owner(relid);
     match SESSION.get() {
-        Some(session) if owner == Some(session.owner) => Ok(GateVisit::of_owner_session()),
+        Some(session) if owner == Some(session.owner) && catalog::may_act_below(relid, relid) => {
+            Ok(GateVisit::of_owner_session())
+        }
         _ => Err(Error::not_ready("the owner of the table has changed")),
     }
 }

@@ -44,6 +44,17 @@ pub(crate) fn is_read_only() -> bool {
     unsafe { pg_sys::XactReadOnly || pg_sys::IsInParallelMode() }
 }
 
+/// From now on no constraint of this transaction is deferred (`SET CONSTRAINTS ALL IMMEDIATE`).
+pub(crate) fn defer_nothing() {
+    let mut all = pg_sys::ConstraintsSetStmt {
+        type_: pg_sys::NodeTag::T_ConstraintsSetStmt,
+        constraints: core::ptr::null_mut(),
+        deferred: false,
+    };
+    // SAFETY: within a transaction; a statement without a list means all constraints, and is only read.
+    unsafe { pg_sys::AfterTriggerSetState(&raw mut all) };
+}
+
 /// Whether triggers on the table are to fire at COMMIT.
 pub(crate) fn is_trigger_pending(relid: pg_sys::Oid) -> bool {
     // SAFETY: reads state that only this process writes.

@@ -2,6 +2,7 @@
 //! others are connected. So the workers leave the database before such a statement checks.
 
 use super::processes;
+use crate::pg::abi::variable::Variable;
 use crate::pg::server::background;
 use crate::worker::shared;
 use std::cell::Cell;
@@ -17,10 +18,8 @@ const COMMIT: i64 = 100_000;
 /// How long to wait for the workers to leave.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-thread_local! {
-    /// The database that this session keeps workers out of.
-    static HELD: Cell<Option<u32>> = const { Cell::new(None) };
-}
+/// The database that this session keeps workers out of.
+static HELD: Variable<Cell<Option<u32>>> = Variable::new(Cell::new(None));
 
 /// Makes the workers of the database leave, and waits until they have.
 pub(crate) fn vacate(database: u32) {

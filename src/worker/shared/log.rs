@@ -3,15 +3,14 @@
 use super::state::TableKey;
 use crate::deletion::worker_transaction;
 use crate::pg::abi::encoding;
+use crate::pg::abi::variable::Variable;
 use crate::pg::catalog::{self, roles};
 use pgrx::prelude::*;
 use pgrx::{PgLogLevel, PgSqlErrorCode, pg_sys::panic::ErrorReport};
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
-thread_local! {
-    static SAID: RefCell<HashSet<String>> = RefCell::new(HashSet::new());
-}
+static SAID: Variable<RefCell<BTreeSet<String>>> = Variable::new(RefCell::new(BTreeSet::new()));
 
 pub(in crate::worker) fn warning(message: &str, hint: &str) {
     ErrorReport::new(

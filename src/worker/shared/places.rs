@@ -7,6 +7,7 @@
 use super::deletion_state;
 use super::state::{self, Entering, TableKey, TableState};
 use crate::error::{Error, Result};
+use crate::pg::abi::variable::Variable;
 use crate::pg::catalog::{self, roles};
 use crate::pg::server::background;
 use crate::store::{cache, written};
@@ -15,10 +16,8 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use std::cell::RefCell;
 use std::collections::HashSet;
 
-thread_local! {
-    /// The places that this transaction holds; true: it has taken them itself.
-    static RESERVED: RefCell<Vec<(TableKey, bool)>> = const { RefCell::new(Vec::new()) };
-}
+/// The places that this transaction holds; true: it has taken them itself.
+static RESERVED: Variable<RefCell<Vec<(TableKey, bool)>>> = Variable::new(RefCell::new(Vec::new()));
 
 /// For whom a table takes a place.
 pub(crate) fn claimant(relid: pg_sys::Oid) -> Option<Claimant> {
@@ -183,9 +182,8 @@ fn give_back(entering: &mut Entering, places: Vec<(TableKey, bool)>, in_vain: bo
 
 /// At the end of a transaction, after the workers were notified: raises no error.
 pub(crate) fn at_end(has_committed: bool) {
-    let places = RESERVED.take();
-    if !places.is_empty() {
-        give_back(&mut Entering::begin(), places, !has_committed);
+    if RESERVED.with_borrow(|places| !places.is_empty()) {
+        give_back(&mut Entering::begin(), RESERVED.take(), !has_committed);
     }
 }
 

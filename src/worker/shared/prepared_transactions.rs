@@ -3,6 +3,7 @@
 //! before a restart, on the former primary, or when there was no room: it may have written to any
 //! table.
 
+use crate::pg::abi::variable::Variable;
 use crate::pg::server::background;
 use crate::store::{self, written};
 use crate::worker::shared;
@@ -28,10 +29,8 @@ pub(in crate::worker) struct PreparedWrites {
     bits: AtomicU8,
 }
 
-thread_local! {
-    /// The transaction that this session is preparing.
-    static PREPARING: Cell<u64> = const { Cell::new(0) };
-}
+/// The transaction that this session is preparing.
+static PREPARING: Variable<Cell<u64>> = Variable::new(Cell::new(0));
 
 /// The number of a transaction with this identifier, in this database.
 fn number(identifier: &CStr) -> u64 {

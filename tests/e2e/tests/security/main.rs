@@ -13,6 +13,8 @@ mod figures;
 mod gate;
 mod handed_over;
 mod looking;
+mod others_operations;
+mod owners_between;
 mod processes;
 mod quotas;
 mod reached;

@@ -180,3 +180,54 @@ fn nor_of_the_owner_of_a_partition() {
         boss.run("DROP TABLE par CASCADE");
     }
 }
+
+/// A new row has another key of the expired one, so that the referenced key goes: PostgreSQL checks the foreign key, at the end of the
+/// statement or, where it is deferred, at COMMIT.
+#[test]
+fn nor_in_the_check_that_follows_an_insert() {
+    for (deferrable, insert) in [
+        ("", "INSERT INTO par VALUES (99, 1)"),
+        (
+            "DEFERRABLE INITIALLY DEFERRED",
+            "BEGIN; INSERT INTO par VALUES (99, 1); COMMIT",
+        ),
+    ] {
+        let database = hostile::armed_database(server());
+        let mut attacker = owner(&database, "attacker");
+        attacker.run(TOOLS);
+        let mut boss = database.connect();
+        boss.run(
+            "CREATE TABLE par (id int PRIMARY KEY, e int UNIQUE); SELECT ttl.enable('par', 3600), ttl.pause('par');
+             GRANT REFERENCES ON par TO attacker;
+             BEGIN; SET LOCAL ttl.preserve_ts = on; INSERT INTO par (id, e, _ts) VALUES (1, 1, '2000-01-01'); COMMIT",
+        );
+        attacker.run(&format!(
+            "CREATE TABLE ch (id int, pid int REFERENCES par {deferrable}); CREATE INDEX ON ch (id) WHERE id > a_if('index')"
+        ));
+        let error = boss.error(insert);
+        assert_eq!(error.code().code(), "42501", "{error}");
+        assert!(!hostile::attacker_is_superuser(&mut boss), "{deferrable}");
+        let _ = boss.try_run("ROLLBACK");
+        let ran = boss.rows("SELECT what FROM ran");
+        assert!(ran.is_empty(), "{deferrable}: {ran:?}");
+        // The owner's own DELETE is PostgreSQL's business, and so is what it sets off.
+        attacker.run("DROP INDEX ch_id_idx");
+        boss.run(insert);
+    }
+}
+
+/// In a restricted operation PostgreSQL defers no trigger. A deferred foreign key of a stranger's does not stop deletion.
+#[test]
+fn a_deferred_foreign_key_stops_nothing() {
+    let database = hostile::armed_database(server());
+    let mut boss = database.connect();
+    boss.run("CREATE TABLE par (id int PRIMARY KEY); SELECT ttl.enable('par', 2); GRANT REFERENCES ON par TO attacker");
+    let mut attacker = owner(&database, "attacker");
+    attacker.run("CREATE TABLE ch (id int, pid int REFERENCES par DEFERRABLE INITIALLY DEFERRED)");
+    boss.run("INSERT INTO par VALUES (1), (2)");
+    attacker.run("INSERT INTO ch VALUES (1, 1)");
+    let mut disk = database.disk();
+    disk.wait_until("SELECT string_agg(id::text, ',') FROM par", "1", PATIENCE);
+    attacker.run("DELETE FROM ch");
+    disk.wait_until("SELECT count(*) FROM par", "0", 2 * PATIENCE);
+}
