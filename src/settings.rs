@@ -72,7 +72,6 @@ pub(crate) fn naptime() -> i64 {
     i64::from(NAPTIME.get()) * 1_000_000
 }
 
-/// The same in seconds.
 pub(crate) fn naptime_seconds() -> i32 {
     NAPTIME.get()
 }

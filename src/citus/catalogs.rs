@@ -92,12 +92,7 @@ fn local_group() -> Option<i32> {
     let relation = names::relation(PG_CATALOG, "pg_dist_local_group")?;
     // SAFETY: Citus's catalog, of one row, begins with the number of the node's group, never NULL.
     let groups: Catalog<i32> = unsafe { Catalog::new(relation, None) };
-    let mut group = None;
-    groups.scan(&[], &mut |row| {
-        group = Some(**row);
-        true
-    });
-    group
+    groups.find(&[], |row| Some(**row))
 }
 
 /// pg_dist_placement, whose columns are never NULL.
@@ -129,12 +124,10 @@ pub(crate) fn is_unfinished_copy(relid: pg_sys::Oid) -> bool {
     };
     // SAFETY: Citus's catalog has these columns, and the index is on shardid.
     let placements: Catalog<FormPlacement> = unsafe { Catalog::new(relation, Some(index)) };
-    let (here, mut is_here) = (local_group(), false);
-    placements.scan(&[(ANUM_SHARDID, KeyDatum::Int8(number))], &mut |row| {
-        is_here = Some(row.groupid) == here;
-        is_here
-    });
-    !is_here
+    let here = local_group();
+    let key = (ANUM_SHARDID, KeyDatum::Int8(number));
+    let found = placements.find(&[key], |row| (Some(row.groupid) == here).then_some(()));
+    found.is_none()
 }
 
 /// Registers for changes of functions, with which Citus comes and goes; once, at load.
@@ -195,14 +188,12 @@ fn is_shell_of_kind(relid: pg_sys::Oid, is_kind: impl Fn(u8) -> bool) -> bool {
     let Some(catalogs) = catalogs() else {
         return false;
     };
-    let mut found = false;
     let key = (ANUM_LOGICALRELID, KeyDatum::Oid(relid));
-    catalogs.partitions().scan(&[key], &mut |row| {
+    let found = catalogs.partitions().find(&[key], |row| {
         let model = row.value(ANUM_REPMODEL);
-        found = is_kind(model.map_or(0, |model| model.value() as u8));
-        true
+        Some(is_kind(model.map_or(0, |model| model.value() as u8)))
     });
-    found
+    found == Some(true)
 }
 
 /// The shell of which the relation is a shard: by the number with which its name ends, and by all of its
@@ -211,12 +202,9 @@ fn is_shell_of_kind(relid: pg_sys::Oid, is_kind: impl Fn(u8) -> bool) -> bool {
 pub(crate) fn shell_of(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     let catalogs = catalogs()?;
     let number = shard_name::number(&catalog::relation_name(relid))?;
-    let mut shell = None;
     let key = (ANUM_SHARDID, KeyDatum::Int8(number));
-    catalogs.shards(catalogs.shard_id).scan(&[key], &mut |row| {
-        shell = Some(row.logicalrelid);
-        true
-    });
+    let shards = catalogs.shards(catalogs.shard_id);
+    let shell = shards.find(&[key], |row| Some(row.logicalrelid));
     let is_its_name = |shell| {
         let name = shard_named(&catalog::relation_name(shell), number);
         name.is_some_and(|name| name == catalog::relation_name(relid))
@@ -271,18 +259,12 @@ fn local_shards(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let Some((catalogs, class)) = catalogs().zip(catalog::class(relid)) else {
         return vec![];
     };
-    let mut numbers = Vec::new();
     let key = (ANUM_LOGICALRELID, KeyDatum::Oid(relid));
-    catalogs
-        .shards(catalogs.shard_table)
-        .scan(&[key], &mut |row| {
-            numbers.push(row.shardid);
-            false
-        });
+    let shards = catalogs.shards(catalogs.shard_table);
     let table = catalog::relation_name(relid);
-    let shards = numbers.into_iter();
-    let shards = shards.filter_map(|number| shard_named(&table, number));
-    shards
+    let names = shards.collect(&[key], |row| shard_named(&table, row.shardid));
+    names
+        .into_iter()
         .filter_map(|name| names::relation(class.namespace, &name))
         .filter(|&shard| belongs(shard, relid))
         .collect()

@@ -16,7 +16,6 @@ const PATIENCE: &CStr = c"800";
 /// What such connections are called.
 const CONNECTIONS: &[u8] = b"citus_run_command gpid=";
 
-/// What a node has said.
 pub(crate) struct NodeAnswer {
     /// Host and port, as in pg_dist_node; `None` without Citus.
     pub(crate) node: Option<(String, i32)>,

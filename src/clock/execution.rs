@@ -19,7 +19,6 @@ static GIVEN: AtomicI64 = AtomicI64::new(0);
 /// What runs, the innermost last.
 static RUNNING: Scoped<RunningQuery> = Scoped::new();
 
-/// A running query.
 #[derive(Clone, Copy)]
 struct RunningQuery {
     /// 0 in a utility statement.

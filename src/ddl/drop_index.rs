@@ -22,35 +22,19 @@ pub(super) struct IndexBefore {
     pub(super) name: String,
 }
 
-/// A table that loses TTL indexes.
-struct LosingTable {
-    labelled_table: pg_sys::Oid,
-    names: Vec<String>,
-    /// DROP INDEX CONCURRENTLY: nothing may be written before it in its transaction.
-    concurrently: bool,
-}
-
-/// Deletes the rows that are expired by those of the noted indexes that the statement drops.
+/// Deletes the rows that are expired by those of the noted indexes, table by table, that the statement drops.
 pub(super) fn keep_from_reviving(
     statement: &UtilityStatement<'_>,
     noted: &[IndexBefore],
 ) -> Result<()> {
-    let concurrently = statement.concurrent;
-    let mut endings: Vec<LosingTable> = vec![];
-    for noted in noted.iter().filter(|noted| drops(statement, noted)) {
-        match endings
-            .iter_mut()
-            .find(|e| e.labelled_table == noted.labelled_table)
-        {
-            Some(ending) => ending.names.push(noted.name.clone()),
-            None => endings.push(LosingTable {
-                labelled_table: noted.labelled_table,
-                names: vec![noted.name.clone()],
-                concurrently,
-            }),
+    for of_table in noted.chunk_by(|a, b| a.labelled_table == b.labelled_table) {
+        let dropped = of_table.iter().filter(|noted| drops(statement, noted));
+        let names: Vec<String> = dropped.map(|noted| noted.name.clone()).collect();
+        if let Some(noted) = of_table.first().filter(|_| !names.is_empty()) {
+            keep_from_coming_back(noted.labelled_table, &names, statement.concurrent)?;
         }
     }
-    endings.iter().try_for_each(keep_from_coming_back)
+    Ok(())
 }
 
 /// Whether the statement drops the index: by its name, or with a column or constraint.
@@ -72,15 +56,13 @@ fn drops(statement: &UtilityStatement<'_>, noted: &IndexBefore) -> bool {
         })
 }
 
-/// Deletes the rows that would live again. Does nothing if the user may not drop the index:
-/// PostgreSQL raises the error.
-fn keep_from_coming_back(ending: &LosingTable) -> Result<()> {
-    let LosingTable {
-        labelled_table,
-        names,
-        ..
-    } = ending;
-    let labelled_table = *labelled_table;
+/// Deletes the rows that would live again without these indexes. Does nothing if the user may not drop them:
+/// PostgreSQL raises the error. With DROP INDEX CONCURRENTLY nothing may be written before it in its transaction.
+fn keep_from_coming_back(
+    labelled_table: pg_sys::Oid,
+    names: &[String],
+    concurrently: bool,
+) -> Result<()> {
     let concerns = || {
         cache::policy(labelled_table).is_some_and(|policy| {
             policy.labelled_table == labelled_table
@@ -107,7 +89,7 @@ fn keep_from_coming_back(ending: &LosingTable) -> Result<()> {
         return purge_before_change::prevent(labelled_table, without.as_ref(), pg_sys::NoLock);
     }
     // Take the lock of the statement first, to keep the lock order.
-    let lock = if ending.concurrently {
+    let lock = if concurrently {
         pg_sys::ShareUpdateExclusiveLock
     } else {
         pg_sys::AccessExclusiveLock
@@ -116,7 +98,7 @@ fn keep_from_coming_back(ending: &LosingTable) -> Result<()> {
     let Some(policy) = label_of(labelled_table).filter(|_| concerns()) else {
         return Ok(());
     };
-    if ending.concurrently {
+    if concurrently {
         let tree = catalog::all_inheritors(labelled_table);
         if tree.into_iter().any(purge_tables::has_expired) {
             return Err(rows_in_the_way(labelled_table, names));

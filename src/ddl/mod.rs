@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `utility_statement`, `statement_kind`, `parse` | a utility statement, taken apart once; all others ask it |
 //! | `reads` | which commands read every row of a table |
-//! | `trigger_guard`, `protected_columns`, `needed_constraints`, `refusal` | what is refused |
+//! | `trigger_guard`, `protected_columns`, `refusal` | what is refused |
 //! | `purge_before_ddl` | hidden rows do not make a statement fail that reads all rows |
 //! | `purge_before_change`, `drop_index` | no expired row lives again by a change of policy |
 //! | `sync_trigger` | the trigger for keys is where it is needed |
@@ -28,7 +28,6 @@ mod dropped;
 pub(crate) mod exclusive_database;
 pub(crate) mod incoming_rows;
 mod lost_default;
-mod needed_constraints;
 mod new_owners;
 mod new_references;
 mod parse;
@@ -51,19 +50,18 @@ use crate::pg::catalog::{names, roles};
 use crate::pg::session::scoped::{Scope, Scoped};
 use crate::pg::session::xact;
 use crate::store::seclabel;
-use crate::visibility::constraint_ddl::{self, ConstraintDdl};
+use crate::visibility::referential::{self, ConstraintDdl};
 use crate::worker::shared::places;
 use pgrx::pg_sys;
 use statement_kind::{AlterCommand, StatementKind};
 use utility_statement::UtilityStatement;
 
-/// A statement that is running.
 struct RunningStatement {
     /// What `sync_trigger::before` returned: whether this is the outermost statement that it
     /// tracks.
     trigger: Option<bool>,
     noted: sync_label::LabelBefore,
-    /// ALTER: what `constraint_ddl::RUNNING` needs.
+    /// ALTER: what `referential::CONSTRAINT_DDL` needs.
     constraint_ddl: Option<Scope>,
     /// The table whose parents it changes: what sessions have cached of inherited policies is
     /// invalidated.
@@ -107,7 +105,7 @@ pub(crate) fn before(node: Node<'_>) -> Option<Scope> {
     ]
     .contains(&statement.kind);
     let constraint_ddl = altered.then(|| {
-        constraint_ddl::RUNNING.enter(ConstraintDdl {
+        referential::CONSTRAINT_DDL.enter(ConstraintDdl {
             user: roles::current_user(),
             tables: [statement.relation, statement.partition()],
         })
@@ -131,7 +129,7 @@ pub(crate) fn after(scope: Scope, node: Node<'_>) {
         return;
     };
     if let Some(scope) = running.constraint_ddl {
-        constraint_ddl::RUNNING.leave(scope);
+        referential::CONSTRAINT_DDL.leave(scope);
     }
     running.reparented.into_iter().for_each(forget);
     sync_label::after(&running.noted);

@@ -77,7 +77,7 @@ type OwnersBelow = HashMap<(pg_sys::Oid, bool), HashSet<pg_sys::Oid>>;
 /// As whom rows are deleted by the policy of this table: a partition or child has a worker of its own owner's, or none.
 fn owners_below(policy: pg_sys::Oid) -> HashSet<pg_sys::Oid> {
     let tables = catalog::all_inheritors(policy).into_iter();
-    let served = tables.filter(|&table| catalog::may_act_below(policy, table));
+    let served = tables.filter(|&table| catalog::cascade::may_act_below(policy, table));
     served.filter_map(catalog::owner).collect()
 }
 

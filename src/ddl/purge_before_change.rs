@@ -6,13 +6,12 @@ use crate::clock::held::{self, Held};
 use crate::deletion::purge_tables;
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, index, timescale};
-use crate::pg::exec::relation::OpenRelation;
 use crate::pg::server::background;
 use crate::pg::session::rewording;
 use crate::policy::Policy;
 use crate::settings;
 use crate::store::{Inherited, cache, governing_label, policy_lock};
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys;
 use std::collections::HashSet;
 
 /// How many times deletion is tried before the remaining rows count as kept.
@@ -213,21 +212,7 @@ fn empty(relid: pg_sys::Oid) -> Result<u64> {
         }
     }
     if purge_tables::has_expired(relid) {
-        return Err(kept(relid));
+        return Err(Error::expired_rows_kept(relid));
     }
     Ok(deleted)
-}
-
-/// The error if no row could be deleted: the owner's triggers keep the rows, or they were changed
-/// after the transaction's snapshot was taken.
-fn kept(relid: pg_sys::Oid) -> Error {
-    let table = OpenRelation::locked(relid);
-    if !table.deletion_concerns_others() {
-        return Error::new(
-            PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
-            "could not serialize access due to concurrent update",
-        )
-        .hint("Try again in a new transaction.");
-    }
-    Error::expired_rows_kept(relid)
 }

@@ -77,8 +77,7 @@ fn affected(
     extent: RowsRead,
     statement: &UtilityStatement<'_>,
 ) -> Vec<pg_sys::Oid> {
-    let partitioned = catalog::class(relid)
-        .is_some_and(|class| class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE);
+    let partitioned = catalog::is_partitioned(relid);
     if extent == RowsRead::DefaultPartition {
         let default = catalog::default_partition(relid).filter(|_| partitioned);
         return default.map_or(vec![], |default| {
@@ -98,8 +97,7 @@ fn delete_from(relid: pg_sys::Oid) {
         return;
     };
     // A partition may belong to another owner, as whom the user cannot look.
-    let owner = catalog::owner(relid);
-    if owner.is_some_and(|owner| !roles::has_rights_of(roles::current_user(), owner)) {
+    if !roles::owns_relation(relid, roles::current_user()) {
         let reason = "the table belongs to another owner";
         could_not(relid, &Error::denied(reason));
         return;

@@ -121,7 +121,6 @@ impl<'a> UtilityStatement<'a> {
     }
 }
 
-/// Whether the relation is an index.
 pub(crate) fn is_index(relid: pg_sys::Oid) -> bool {
     let kinds = [pg_sys::RELKIND_INDEX, pg_sys::RELKIND_PARTITIONED_INDEX];
     catalog::class(relid).is_some_and(|class| kinds.contains(&class.relkind))

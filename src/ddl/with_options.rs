@@ -27,7 +27,6 @@ pub(crate) struct RequestedOptions {
     pub(crate) is_new: bool,
 }
 
-/// A statement that is running.
 struct RunningOptions {
     options: TableOptions,
     table: OptionsTarget,

@@ -1,7 +1,7 @@
 //! Whether rows of a table can go to an archive, and whether that is the one that its owner has chosen (C26).
 
 use crate::error::{Error, Result};
-use crate::pg::catalog::{self, names, roles};
+use crate::pg::catalog::{self, code, names, roles};
 use crate::pg::exec::assignment;
 use crate::policy::{Archive, ArchiveChoice};
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -19,12 +19,7 @@ pub(crate) struct ArchiveTable {
 /// The tables whose owner can have code run by an INSERT into the archive: it, its partitions, and those of
 /// which it is a partition or child.
 pub(crate) fn family(archive: pg_sys::Oid) -> Vec<pg_sys::Oid> {
-    let is_partitioned = catalog::class(archive)
-        .is_some_and(|class| class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE);
-    let mut found = match is_partitioned {
-        true => catalog::all_inheritors(archive),
-        false => vec![archive],
-    };
+    let mut found = code::with_partitions(archive);
     found.extend(catalog::ancestors(archive));
     found
 }

@@ -3,10 +3,13 @@
 use super::archive_check::ArchiveTable;
 use super::archiving::Locks;
 use super::job::{DeletionWay, Job};
+use super::{message, underway};
 use crate::error::Error;
+use crate::pg::catalog::roles;
 use crate::pg::exec::query::{self, Parameter, Sql};
 use crate::pg::exec::relation::OpenRelation;
 use crate::pg::session::gate::GateVisit;
+use crate::pg::session::xact;
 use crate::visibility::planned_statement;
 
 /// What deletes in a table, which the caller has locked.
@@ -15,18 +18,16 @@ pub(super) struct Deleter<'a> {
     pub(super) job: &'a Job,
     pub(super) table: OpenRelation,
     archive: Option<ArchiveTable>,
-    pub(super) locks: Locks,
 }
 
 impl<'a> Deleter<'a> {
-    /// With `Locks::Wait` it waits for rows that others have locked, else it skips them.
+    /// `locks` are those of the archive.
     pub(super) fn new(visit: &'a GateVisit, job: &'a Job, locks: Locks) -> Result<Self, Error> {
         Ok(Self {
             visit,
             job,
             table: OpenRelation::locked(job.relid),
             archive: ArchiveTable::of(job.relid, &job.policy, locks)?,
-            locks,
         })
     }
 
@@ -41,6 +42,19 @@ impl<'a> Deleter<'a> {
         } else {
             DeletionWay::Sql
         }
+    }
+
+    /// Deletes all expired rows of the table in the current transaction, as the current user; waits for locked rows.
+    /// Returns their number, without cascades. The caller holds ROW EXCLUSIVE.
+    pub(super) fn delete_expired(&self) -> u64 {
+        let job = self.job;
+        underway::during(roles::current_user(), None, || {
+            message::begin(&job.name);
+            let rows = self.by_statement(&job.past(), &[]);
+            message::end(&job.name, rows);
+            xact::next_command();
+            rows
+        })
     }
 
     /// Deletes the expired rows that meet the condition, into the archive if there is one, by a statement; returns

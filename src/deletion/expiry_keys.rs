@@ -107,17 +107,7 @@ fn of_clock(relid: pg_sys::Oid, policy: &TablePolicy, clock: &Clock) -> Vec<Expi
     let ttl = ttl.map(quote_identifier);
     let mut expiry_keys = Vec::new();
     if let Some(default) = policy.expiring_default() {
-        let expiry_key = ExpiryKey {
-            number: 0,
-            expression: ts.clone(),
-            scale: Scale::Date(DateKind::Timestamptz),
-            time_zone: None,
-            instant: ts.clone(),
-            predicate: "true".to_owned(),
-            offset: i64::from(default) * MICROS_PER_SECOND,
-            is_ordered: false,
-            order: String::new(),
-        };
+        let expiry_key = ExpiryKey::by_instant(0, ts.clone(), "true".to_owned(), default);
         let expiry_key = match &ttl {
             None => expiry_key,
             Some(ttl) if serving.is_empty() => ExpiryKey {
@@ -135,17 +125,8 @@ fn of_clock(relid: pg_sys::Oid, policy: &TablePolicy, clock: &Clock) -> Vec<Expi
     }
     if let Some(ttl) = ttl {
         let instant = format!("ttl.expires_at({ts}, {ttl}, NULL)");
-        let expiry_key = ExpiryKey {
-            number: 1,
-            expression: instant.clone(),
-            scale: Scale::Date(DateKind::Timestamptz),
-            time_zone: None,
-            instant,
-            predicate: format!("{ttl} OPERATOR(pg_catalog.>) 0"),
-            offset: 0,
-            is_ordered: false,
-            order: String::new(),
-        };
+        let overrides = format!("{ttl} OPERATOR(pg_catalog.>) 0");
+        let expiry_key = ExpiryKey::by_instant(1, instant, overrides, 0);
         let expiry_key = match serving.is_empty() {
             true => expiry_key,
             false => ExpiryKey {
@@ -174,23 +155,19 @@ fn of_rule(relid: pg_sys::Oid, rule: &Rule, number: usize) -> ExpiryKey {
         Some(_) => format!("{} AND {finite}", rule_applies(&rule.index)),
         None => finite,
     };
+    let instant = match (&rule.time_zone, kind) {
+        (Some(zone), _) => in_time_zone(&key, &zone.name),
+        (None, DateKind::Timestamptz) => key.clone(),
+        (None, DateKind::Timestamp) => format!("pg_catalog.timezone('UTC', {key})"),
+        (None, DateKind::Date) => {
+            format!("pg_catalog.timezone('UTC', {key}::pg_catalog.timestamp)")
+        }
+    };
     ExpiryKey {
-        number,
-        instant: match (&rule.time_zone, kind) {
-            (Some(zone), _) => in_time_zone(&key, &zone.name),
-            (None, DateKind::Timestamptz) => key.clone(),
-            (None, DateKind::Timestamp) => format!("pg_catalog.timezone('UTC', {key})"),
-            (None, DateKind::Date) => {
-                format!("pg_catalog.timezone('UTC', {key}::pg_catalog.timestamp)")
-            }
-        },
         expression: key,
         time_zone: rule.time_zone.clone(),
         scale: Scale::Date(kind),
-        predicate,
-        offset: i64::from(rule.seconds) * MICROS_PER_SECOND,
-        is_ordered: false,
-        order: String::new(),
+        ..ExpiryKey::by_instant(number, instant, predicate, rule.seconds)
     }
     .served_by(&serving)
 }
@@ -206,6 +183,21 @@ fn order(key: &str, serving: &[pg_sys::Oid]) -> String {
 }
 
 impl ExpiryKey {
+    /// Of rows that expire a number of seconds after this instant, without an index.
+    fn by_instant(number: usize, instant: String, predicate: String, seconds: i32) -> Self {
+        Self {
+            number,
+            expression: instant.clone(),
+            scale: Scale::Date(DateKind::Timestamptz),
+            time_zone: None,
+            instant,
+            predicate,
+            offset: i64::from(seconds) * MICROS_PER_SECOND,
+            is_ordered: false,
+            order: String::new(),
+        }
+    }
+
     /// With the access that these indexes give.
     fn served_by(self, serving: &[pg_sys::Oid]) -> Self {
         Self {

@@ -8,7 +8,6 @@
 //! | `job` | what a batch needs to know of its table |
 //! | `expiry_keys` | what the table's rows expire by, each with its index |
 //! | `deleter` | deletes row by row or by a statement: the worker, `ttl.purge`, what precedes DDL |
-//! | `by_sql` | a batch that only a statement can delete |
 //! | `receiver` | deletes rows by the table access method while a query finds them |
 //! | `reach` | whose code a deletion reaches by foreign keys |
 //! | `left_to_owner` | rows that a session leaves to the owner's worker |
@@ -16,7 +15,6 @@
 //! | `referring`, `removals` | expired rows that refer to a row which goes; the queries for it, kept |
 //! | `replanned` | a foreign key's plan that is freed while it runs |
 //! | `piecemeal`, `purge_tables` | deletion in a session's own transaction |
-//! | `cascade_size` | the tables to which a deletion cascades |
 //! | `archiving` | the table into which deleted rows go |
 //! | `underway` | what `ttl.deleting()` says |
 //! | `set_aside` | rows that are left alone for a while |
@@ -29,14 +27,11 @@ pub(crate) mod archive_check;
 pub(crate) mod archiving;
 pub(crate) mod batch;
 pub(crate) mod batch_size;
-mod by_sql;
-pub(crate) mod cascade_size;
 mod deleter;
 pub(crate) mod expiry_keys;
 pub(crate) mod job;
 pub(crate) mod left_to_owner;
 pub(crate) mod message;
-mod notice;
 pub(crate) mod partition_bounds;
 pub(crate) mod partitions;
 pub(crate) mod piecemeal;

@@ -1,7 +1,6 @@
 //! Deletion in a session's own transaction, before a statement that reads all rows.
 
 use super::archiving::Locks;
-use super::batch;
 use super::deleter::Deleter;
 use super::job::Job;
 use super::{message, receiver, underway};
@@ -9,7 +8,6 @@ use crate::error::Error;
 use crate::pg::catalog::roles;
 use crate::pg::session::gate::GateVisit;
 use crate::pg::session::{txn, xact};
-use crate::visibility::planned_statement;
 use pgrx::pg_sys;
 
 /// The most attempts that may fail before the rest is left.
@@ -32,7 +30,7 @@ pub(crate) fn delete_what_can_go(
         Ok(deleter) => deleter,
         Err(failure) => return Ok(Some(failure)),
     };
-    let failure = match txn::nested(|| Ok(batch::delete_expired(&deleter))) {
+    let failure = match txn::nested(|| Ok(deleter.delete_expired())) {
         Ok(_) => return Ok(None),
         Err(failure) if is_of_rows(&failure) => failure,
         Err(failure) => return Err(failure),
@@ -43,10 +41,8 @@ pub(crate) fn delete_what_can_go(
         remaining: MAX_FAILURES,
     };
     message::begin(&job.name);
-    let deleted = underway::during(|| {
-        underway::set_root(roles::current_user(), None);
-        pieces.delete_blocks(0, blocks)
-    })?;
+    let delete = || pieces.delete_blocks(0, blocks);
+    let deleted = underway::during(roles::current_user(), None, delete)?;
     message::end(&job.name, deleted);
     Ok(Some(failure))
 }
@@ -62,7 +58,6 @@ fn is_of_rows(failure: &Error) -> bool {
     .any(|class| sqlstate.starts_with(class))
 }
 
-/// A deletion in pieces.
 struct Pieces<'a> {
     deleter: &'a Deleter<'a>,
     /// How many attempts may still fail.
@@ -102,11 +97,7 @@ impl Pieces<'_> {
         if self.remaining == 0 {
             return Ok(None);
         }
-        match txn::nested(|| {
-            Ok(planned_statement::in_session(|| {
-                self.deleter.by_statement(condition, &[])
-            }))
-        }) {
+        match txn::nested(|| Ok(self.deleter.by_statement(condition, &[]))) {
             Ok(deleted) => {
                 xact::next_command();
                 Ok(Some(deleted))

@@ -124,8 +124,7 @@ pub(crate) fn size_for_builder(job: &Job, blocks: u32) -> Result<u32, Error> {
     look(job.relid, |_| {
         let label = governing_label(job.relid);
         let is_auto = label.is_some_and(|label| label.policy.index == IndexMethod::Auto);
-        let is_covered = job.relid == job.policy.labelled_table
-            || catalog::class(job.relid).is_some_and(|class| class.is_partition);
+        let is_covered = job.relid == job.policy.labelled_table || catalog::is_partition(job.relid);
         // Further TTL indexes than those whose progress is kept (EXPIRY_KEYS) are read, too: the builder has none to build.
         let lacks_index = |key: &ExpiryKey| !key.is_ordered && key.kind() != ExpiryKind::OfRule;
         let is_lacking = job.expiry_keys.iter().any(lacks_index);
@@ -233,7 +232,6 @@ pub(crate) fn still_expired(job: &Job, rows: &[(u32, u16)]) -> Result<HashSet<(u
     })
 }
 
-/// The first row that `query` selects.
 pub(crate) fn first_row(job: &Job, query: &str) -> Result<Option<FoundRow>, Error> {
     look(job.relid, |visit| {
         let rows = receiver::collect(visit, job, query, &[], 1);

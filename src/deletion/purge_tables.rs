@@ -3,7 +3,7 @@
 use super::archiving::Locks;
 use super::deleter::Deleter;
 use super::job::Job;
-use super::{batch, receiver};
+use super::receiver;
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, cascade, roles};
 use crate::pg::session::gate::{self, GateVisit};
@@ -24,9 +24,7 @@ pub(crate) fn lock_tree(relid: pg_sys::Oid, mode: u32) -> Vec<pg_sys::Oid> {
 pub(crate) fn delete_from(relid: pg_sys::Oid) -> Result<u64> {
     let delete = |visit: &GateVisit| match Job::of(relid) {
         None => Ok(0),
-        Some(job) => {
-            Deleter::new(visit, &job, Locks::Wait).map(|deleter| batch::delete_expired(&deleter))
-        }
+        Some(job) => Deleter::new(visit, &job, Locks::Wait).map(|deleter| deleter.delete_expired()),
     };
     as_owner(relid, delete).unwrap_or(Ok(0))
 }
@@ -41,9 +39,7 @@ pub(crate) fn has_brought_expired(relid: pg_sys::Oid) -> bool {
     const OWN: &str =
         "xmin OPERATOR(pg_catalog.=) pg_catalog.pg_current_xact_id()::pg_catalog.xid AND ";
     // A subscription may act for tables of others.
-    let owner = catalog::owner(relid);
-    let is_owner = |owner| roles::has_rights_of(roles::current_user(), owner);
-    owner.is_some_and(is_owner) && has_row(relid, Job::lagging, OWN)
+    roles::owns_relation(relid, roles::current_user()) && has_row(relid, Job::lagging, OWN)
 }
 
 /// As [`has_expired`], also of rows that may not be deleted yet, in a copy of a reference table.
@@ -80,7 +76,7 @@ pub(crate) fn as_owner<T>(relid: pg_sys::Oid, work: impl FnOnce(&GateVisit) -> T
         // A partition may belong to another owner than its parent, whose triggers and indexes it has: as in their own DELETE
         // these run for its owner only.
         let user = roles::current_user();
-        let may_act = || user == class.owner || catalog::may_act_below(relid, relid);
+        let may_act = || user == class.owner || catalog::cascade::may_act_below(relid, relid);
         if !roles::has_rights_of(user, class.owner) || !may_act() {
             not_owner(relid);
         }

@@ -36,10 +36,11 @@ pub(super) struct Reach {
 
 impl Reach {
     pub(super) fn of(relid: Oid, enforced: &Enforced) -> Self {
-        let owner_of =
-            |relid| catalog::class(relid).map_or(pg_sys::InvalidOid, |class| class.owner);
         let root = underway::root();
-        let owner = root.map_or_else(|| owner_of(enforced.referenced), |root| root.owner);
+        let owner = root
+            .map(|root| root.owner)
+            .or_else(|| catalog::owner(enforced.referenced))
+            .unwrap_or(pg_sys::InvalidOid);
         Self {
             relid,
             referenced: enforced.referenced,
@@ -68,7 +69,7 @@ impl Reach {
         };
         let code = known.code.get_or_init(|| {
             let mut code = code::of(self.relid, change);
-            if matches!(change, Change::Update(_)) && code::may_have_partitions(self.relid) {
+            if matches!(change, Change::Update(_)) && catalog::is_partitioned(self.relid) {
                 // A row may move to a partition that comes while the statement waits.
                 let triggers = || Some("triggers of partitions".to_owned());
                 code.rows = code.rows.or_else(triggers);
@@ -107,20 +108,14 @@ static OWNERS: ByOid<Rc<[Oid]>> = ByOid::empty();
 /// An owner of the table, of one of its partitions, or of a table of which it is a partition, who is another than this one and no superuser:
 /// triggers and indexes that such a role makes are made on the table, too.
 fn stranger_among(relid: Oid, root: Oid) -> Option<Oid> {
-    let known = OWNERS.with_borrow(|known| known.get(&relid).cloned());
-    let owners = known.unwrap_or_else(|| {
-        let before = invalidation::count();
-        let classes = code::places(relid).into_iter().filter_map(catalog::class);
-        let mut owners: Vec<Oid> = classes.map(|class| class.owner).collect();
+    let look_up = || {
+        let tables = code::places(relid).into_iter();
+        let mut owners: Vec<Oid> = tables.filter_map(catalog::owner).collect();
         owners.sort_unstable_by_key(|owner| owner.to_u32());
         owners.dedup();
-        let owners: Rc<[Oid]> = owners.into();
-        if invalidation::count() == before {
-            OWNERS.with_borrow_mut(|known| known.insert(relid, Rc::clone(&owners)));
-        }
-        owners
-    });
-    owners
+        owners.into()
+    };
+    invalidation::cached(&OWNERS, relid, || true, look_up)
         .iter()
         .copied()
         .find(|&owner| is_stranger(owner, root))
@@ -132,26 +127,20 @@ static SETS_OFF_CODE: ByOid<bool> = ByOid::empty();
 /// Registers for invalidations; once, at load. Another relation may lead to the one that is invalidated.
 pub(crate) fn init() {
     invalidation::listen(|_| {
-        SETS_OFF_CODE.with_borrow_mut(|known| known.clear());
-        OWNERS.with_borrow_mut(|known| known.clear());
+        invalidation::forget(&SETS_OFF_CODE, pg_sys::InvalidOid);
+        invalidation::forget(&OWNERS, pg_sys::InvalidOid);
     });
 }
 
 /// Whether a deletion from this table can set off code of users in the tables that foreign keys reach.
 pub(super) fn sets_off_code(relid: Oid) -> bool {
-    if let Some(known) = SETS_OFF_CODE.with_borrow(|known| known.get(&relid).copied()) {
-        return known;
-    }
-    let before = invalidation::count();
-    let found = cascade::reached_from(relid).into_iter().any(|table| {
+    let sets_off = |table| {
         let columns: Vec<i16> = (1..=catalog::column_count(table)).collect();
         code::of(table, Change::Deletion).is_any()
             || code::of(table, Change::Update(&columns)).is_any()
-    });
-    if invalidation::count() == before {
-        SETS_OFF_CODE.with_borrow_mut(|known| known.insert(relid, found));
-    }
-    found
+    };
+    let look_up = || cascade::reached_from(relid).into_iter().any(sets_off);
+    invalidation::cached(&SETS_OFF_CODE, relid, || true, look_up)
 }
 
 /// Before a row of the table is deleted within a deletion of the extension's, which fires triggers or writes to an archive:
@@ -182,7 +171,7 @@ pub(crate) fn before_planning(query: QueryTree<'_>) -> Option<Oid> {
     if is_looked_at {
         return None;
     }
-    if code::may_have_partitions(relid) {
+    if catalog::is_partitioned(relid) {
         // So that no index comes to one of them while the planner waits for the lock on another.
         for partition in code::with_partitions(relid) {
             locks::relation(partition, pg_sys::RowExclusiveLock);

@@ -4,7 +4,6 @@
 //! They are unguarded, with nothing to drop, so that an error passes them unharmed
 //! (`docs/decisions/0004-unguarded-trampolines.md`).
 
-use super::archiving::Locks;
 use super::deleter::Deleter;
 use super::job::Job;
 use super::message;
@@ -60,7 +59,6 @@ pub(super) fn delete_selected(
     tally: &mut Tally,
 ) {
     let (job, table) = (deleter.job, deleter.table.table());
-    let wait = deleter.locks == Locks::Wait;
     // Written to the WAL before the first deletion.
     let begin = message::for_begin(&job.name);
     let receive = |sent: SentRow<'_>| {
@@ -74,7 +72,7 @@ pub(super) fn delete_selected(
         }
         tally.last = Some(row);
         let tid = sent.tid(1);
-        match table.delete_at(tid, None, wait) {
+        match table.delete_at(tid, None, false) {
             Some(TM_Result::TM_Ok) => {
                 tally.deleted += 1;
                 tally.last_deleted = Some(row);

@@ -3,8 +3,8 @@
 
 use super::expiry_keys::IndexPosition;
 use super::job::Job;
+use super::probe;
 use super::receiver::{self, FoundRow};
-use super::{probe, set_aside};
 use crate::error::Error;
 use crate::pg::abi::encoding;
 use crate::pg::catalog::{self, foreign_key};
@@ -52,7 +52,6 @@ impl Referred {
         format!(" AND ({})", self.exists.join(" OR "))
     }
 
-    /// Whether the row is one of them.
     pub(crate) fn has(&self, job: &Job, row: FoundRow) -> Result<bool, Error> {
         let query = format!(
             "SELECT ctid, NULL::pg_catalog.timestamptz WHERE ctid OPERATOR(pg_catalog.=) '({},{})'::pg_catalog.tid{}",
@@ -112,7 +111,7 @@ pub(crate) fn by_catalog(relid: pg_sys::Oid) -> Option<Referred> {
         };
         let class = catalog::class(key.referencing);
         let is_own = class.is_some_and(|class| class.has_rows() && class.owner == own)
-            && catalog::may_act_below(key.referencing, key.referencing);
+            && catalog::cascade::may_act_below(key.referencing, key.referencing);
         if key.referencing == relid || !is_own {
             continue;
         }
@@ -122,11 +121,4 @@ pub(crate) fn by_catalog(relid: pg_sys::Oid) -> Option<Referred> {
         found.tables.push(key.referencing);
     }
     (!found.exists.is_empty()).then_some(found)
-}
-
-impl set_aside::SetAside {
-    /// From now on leaves out what live rows refer to.
-    pub(crate) fn leave_out(&mut self, referred: &Referred) {
-        self.referred = referred.exclusion();
-    }
 }

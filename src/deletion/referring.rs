@@ -125,8 +125,7 @@ fn removed(query: ExecutorQuery<'_>, relid: Oid) -> Option<BeforeQuery> {
     };
     let mut removals = known.removals.iter();
     let first = prepare(removals.next()?)?;
-    underway::during(|| {
-        underway::set_root(reach.root, Some(relid));
+    underway::during(reach.root, Some(relid), || {
         let statement = CascadeStatement::begin(joins);
         let mut next = Some(first);
         while let Some((target, removal)) = next {
@@ -182,7 +181,7 @@ fn prepared(
 
 /// Locks another owner's table as a DELETE does, so that no trigger comes to it, nor a partition with one.
 fn lock(target: Oid) {
-    if code::may_have_partitions(target) {
+    if catalog::is_partitioned(target) {
         locks::relation(target, pg_sys::ShareUpdateExclusiveLock);
     }
     for table in code::with_partitions(target) {

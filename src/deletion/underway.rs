@@ -23,7 +23,6 @@ pub(crate) fn is_underway() -> bool {
     !UNDERWAY.is_empty()
 }
 
-/// Begins one.
 pub(crate) fn begin() -> Scope {
     UNDERWAY.enter(None)
 }
@@ -69,19 +68,18 @@ pub(crate) fn at_xact_end() {
     TO_BE_CHECKED.with_borrow_mut(Vec::clear);
 }
 
-/// Ends it.
 pub(crate) fn end(scope: Scope) {
     UNDERWAY.leave(scope);
 }
 
-/// Runs `work` as part of a deletion.
-pub(crate) fn during<T>(work: impl FnOnce() -> T) -> T {
-    struct DeletionScope(Scope);
-    impl Drop for DeletionScope {
-        fn drop(&mut self) {
-            end(self.0);
-        }
-    }
-    let _ends = DeletionScope(begin());
-    work()
+/// Runs `work` as part of a deletion: of this owner's rows, as by [`set_root`].
+pub(crate) fn during<T>(
+    owner: pg_sys::Oid,
+    looked_at: Option<pg_sys::Oid>,
+    work: impl FnOnce() -> T,
+) -> T {
+    UNDERWAY.during(None, || {
+        set_root(owner, looked_at);
+        work()
+    })
 }

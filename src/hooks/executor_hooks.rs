@@ -11,7 +11,7 @@ use crate::pg::catalog::roles;
 use crate::pg::exec::executor::{self, Around, ExecutorQuery, StatementPlan};
 #[cfg(since19)]
 use crate::pg::exec::fast_path;
-use crate::pg::exec::trigger_queue::FIRING;
+use crate::pg::exec::firing::FIRING;
 use crate::stamp::skip_override_check;
 use crate::store::{cache, extension, written};
 use crate::visibility::row_locks;

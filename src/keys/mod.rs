@@ -4,7 +4,6 @@
 //! A trigger looks up each new key as the constraint will, and removes the expired row that
 //! holds it (`docs/decisions/0016-free-keys-by-trigger.md`).
 
-mod after_wait;
 pub(crate) mod copy_from;
 pub(crate) mod examination;
 mod key_lookup;
@@ -16,7 +15,6 @@ mod prepared_plan;
 #[cfg(since19)]
 pub(crate) mod references;
 mod removal;
-mod removal_outcome;
 pub(crate) mod restoring;
 mod row;
 mod same_xact_children;

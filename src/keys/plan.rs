@@ -42,17 +42,7 @@ static PLANS: ByOid<Option<Rc<KeyPlan>>> = ByOid::empty();
 
 /// The plan for the table; `None` if it has no keys, or no row of it can expire.
 pub(super) fn of(table: Table<'_>) -> Option<Rc<KeyPlan>> {
-    let relid = table.oid();
-    if let Some(known) = PLANS.with_borrow(|plans| plans.get(&relid).cloned()) {
-        return known;
-    }
-    // An answer that was read before an invalidation is not stored after it.
-    let before = invalidation::count();
-    let found = read(table).map(Rc::new);
-    if invalidation::count() == before {
-        PLANS.with_borrow_mut(|plans| plans.insert(relid, found.clone()));
-    }
-    found
+    invalidation::cached(&PLANS, table.oid(), || true, || read(table).map(Rc::new))
 }
 
 /// The plan, if it is known, and for it rows need only be judged by the time of their last modification.
@@ -71,13 +61,7 @@ pub(super) fn init() {
 /// looks nothing up.
 fn forget(relid: pg_sys::Oid) {
     same_xact_children::forget();
-    PLANS.with_borrow_mut(|plans| {
-        if relid == pg_sys::InvalidOid {
-            plans.clear();
-        } else {
-            plans.remove(&relid);
-        }
-    });
+    invalidation::forget(&PLANS, relid);
 }
 
 fn read(table: Table<'_>) -> Option<KeyPlan> {

@@ -2,8 +2,8 @@
 //!
 //! Unguarded, with nothing to drop: PostgreSQL's errors pass through.
 
-pub(super) use super::removal_outcome::RemovalOutcome;
-use super::removal_outcome::{delete_directly, outcome};
+pub(super) use super::with_triggers::RemovalOutcome;
+use super::with_triggers::{delete_directly, outcome};
 use super::{same_xact_children, with_triggers};
 use crate::deletion::{archiving, left_to_owner, message, underway};
 use crate::pg::abi::externs;

@@ -40,7 +40,7 @@ static REFERENCES: ByOid<Rc<[Reference]>> = ByOid::empty();
 /// Forgets the foreign keys: some relation has changed, perhaps a referencing one. Raises no
 /// error.
 pub(super) fn forget() {
-    REFERENCES.take();
+    invalidation::forget(&REFERENCES, pg_sys::InvalidOid);
 }
 
 /// A foreign key with such an action.
@@ -92,21 +92,16 @@ pub(super) extern "C-unwind" fn refuse(row: Slot<'_>, for_new_row: bool) {
 
 /// The foreign keys with such an action that refer to the table, which the caller has open.
 fn known_references(relid: pg_sys::Oid) -> Rc<[Reference]> {
-    if let Some(known) = REFERENCES.with_borrow(|all| all.get(&relid).cloned()) {
-        return known;
-    }
-    let before = invalidation::count();
-    let constraints = foreign_key::of_referenced(relid).into_iter();
-    let references = constraints.filter_map(|constraint| {
-        let key = foreign_key::get(constraint)?;
-        let has_action = key.referenced == relid && [b'c', b'n', b'd'].contains(&key.on_delete);
-        has_action.then_some(Reference { constraint, key })
-    });
-    let found: Rc<[Reference]> = references.collect();
-    if invalidation::count() == before {
-        REFERENCES.with_borrow_mut(|all| all.insert(relid, Rc::clone(&found)));
-    }
-    found
+    let look_up = || {
+        let constraints = foreign_key::of_referenced(relid).into_iter();
+        let references = constraints.filter_map(|constraint| {
+            let key = foreign_key::get(constraint)?;
+            let has_action = key.referenced == relid && [b'c', b'n', b'd'].contains(&key.on_delete);
+            has_action.then_some(Reference { constraint, key })
+        });
+        references.collect()
+    };
+    invalidation::cached(&REFERENCES, relid, || true, look_up)
 }
 
 /// Whether this transaction has made a row refer to this one. Asked as the owner of the
@@ -129,14 +124,14 @@ fn refers(foreign_key: &ForeignKey, row: Slot<'_>) -> bool {
     let is_written_here = "ttl_internal.written_here(tableoid, ctid)";
     let query = encoding::from_bytes(referential::search(foreign_key, is_written_here));
     let look = |visit: &GateVisit| {
-        same_xact_rows::asking_about(table, |question| {
+        same_xact_rows::asking_about(table, || {
             // By a new snapshot, which sees what this command has written so far.
             if query::first_value(visit, &query, &key).is_none() {
                 return false;
             }
             // Rows that have referred to it since before the transaction go with it, whatever
             // else has changed in them.
-            question.leave_out_versions_of(|| {
+            same_xact_rows::leave_out_versions_of(|| {
                 query::read_as_before(visit, &query, &key);
             });
             query::first_value(visit, &query, &key).is_some()

@@ -2,66 +2,50 @@
 
 use crate::error::Error;
 use crate::pg::abi::fmgr;
-use crate::pg::abi::variable::Variable;
 use crate::pg::catalog;
 use crate::pg::exec::call::Call;
 use crate::pg::exec::versions::{self, Version};
+use crate::pg::session::scoped::Scoped;
 use pgrx::pg_sys::{self, ItemPointerData, Oid};
 use pgrx::prelude::*;
-use rustc_hash::{FxBuildHasher, FxHashSet};
-use std::cell::{Cell, RefCell};
+use rustc_hash::FxHashSet;
 
 fmgr::finfo_v1!(pg_finfo_ttl_written_here);
 
-/// The table, partitions included, that the extension is asking about.
-static ASKED_ABOUT: Variable<Cell<pg_sys::Oid>> = Variable::new(Cell::new(pg_sys::InvalidOid));
-/// Whether versions are noted instead of answered for.
-static NOTING: Variable<Cell<bool>> = Variable::new(Cell::new(false));
-/// The versions that do not count.
-static LEFT_OUT: Variable<RefCell<FxHashSet<Version>>> =
-    Variable::new(RefCell::new(FxHashSet::with_hasher(FxBuildHasher)));
+/// What the extension asks.
+struct Question {
+    /// The table that it is about, partitions included.
+    table: Oid,
+    /// Whether versions are noted instead of answered for.
+    notes: bool,
+    /// The versions that do not count.
+    left_out: FxHashSet<Version>,
+}
 
-/// Proof that the extension is asking.
-pub(super) struct Question(());
+static ASKED: Scoped<Question> = Scoped::new();
 
 /// Allows [`ttl_written_here`] for rows of the table. If an error leaves it allowed, the user
 /// who profits is the table's owner, as whom the query ran.
-pub(super) fn asking_about<T>(table: pg_sys::Oid, work: impl FnOnce(&Question) -> T) -> T {
-    struct AskedScope(pg_sys::Oid, bool, FxHashSet<Version>);
-    impl Drop for AskedScope {
-        fn drop(&mut self) {
-            ASKED_ABOUT.set(self.0);
-            NOTING.set(self.1);
-            *LEFT_OUT.borrow_mut() = core::mem::take(&mut self.2);
-        }
-    }
-    let _outer = AskedScope(
-        ASKED_ABOUT.replace(table),
-        NOTING.replace(false),
-        LEFT_OUT.take(),
-    );
-    work(&Question(()))
+pub(super) fn asking_about<T>(table: Oid, work: impl FnOnce() -> T) -> T {
+    let question = Question {
+        table,
+        notes: false,
+        left_out: FxHashSet::default(),
+    };
+    ASKED.during(question, work)
 }
 
-impl Question {
-    /// From here on, the versions of rows that `work` asks about do not count.
-    pub(super) fn leave_out_versions_of(&self, work: impl FnOnce()) {
-        struct LeftOutScope;
-        impl Drop for LeftOutScope {
-            fn drop(&mut self) {
-                NOTING.set(false);
-            }
-        }
-        NOTING.set(true);
-        let _counting = LeftOutScope;
-        work();
-    }
+/// From here on, the versions of rows that `work` asks about do not count in this question.
+pub(super) fn leave_out_versions_of(work: impl FnOnce()) {
+    ASKED.change(|question| question.notes = true);
+    work();
+    ASKED.change(|question| question.notes = false);
 }
 
 /// Whether the extension is asking about the table.
-fn is_asked_about(relid: pg_sys::Oid) -> bool {
-    let asked = ASKED_ABOUT.get();
-    asked != pg_sys::InvalidOid && (relid == asked || catalog::ancestors(relid).contains(&asked))
+fn is_asked_about(relid: Oid) -> bool {
+    let asked = ASKED.change(|question| question.table);
+    asked.is_some_and(|asked| relid == asked || catalog::ancestors(relid).contains(&asked))
 }
 
 /// `ttl_internal.written_here(relation oid, place tid) RETURNS boolean`: whether this transaction has
@@ -83,12 +67,12 @@ pub(crate) extern "C-unwind" fn ttl_written_here(
         .hint("Compare the row's xmin with pg_current_xact_id().")
         .raise();
     }
-    if NOTING.get() {
+    if ASKED.change(|question| question.notes) == Some(true) {
         let all = versions::from(relid, tid);
-        LEFT_OUT.with_borrow_mut(|left_out| left_out.extend(all));
+        ASKED.change(|question| question.left_out.extend(all));
         return pg_sys::Datum::from(false);
     }
-    let counts = versions::written_here(relid, tid)
-        .is_some_and(|version| LEFT_OUT.with_borrow(|left_out| !left_out.contains(&version)));
-    pg_sys::Datum::from(counts)
+    let written = versions::written_here(relid, tid);
+    let counts = |version| ASKED.change(|question| !question.left_out.contains(&version));
+    pg_sys::Datum::from(written.and_then(counts) == Some(true))
 }

@@ -1,13 +1,16 @@
 //! `ttl.free_expired_keys()`, the trigger's function.
 
 use super::row::NewRow;
-use super::{after_wait, key_lookup, prepared_plan};
+use super::{key_lookup, prepared_plan};
+use crate::clock::now::present_stamp;
 use crate::error::Error;
-use crate::pg::abi::fmgr;
+use crate::pg::abi::{externs, fmgr};
+use crate::pg::catalog::roles;
 use crate::pg::exec::call::TriggerCall;
-use pgrx::PgSqlErrorCode;
-use pgrx::pg_sys;
+use crate::store::Clock;
+use crate::{policy, settings};
 use pgrx::prelude::*;
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 fmgr::finfo_v1!(pg_finfo_ttl_free_expired_keys);
 
@@ -35,7 +38,7 @@ pub(crate) extern "C-unwind" fn ttl_free_expired_keys(call: TriggerCall<'_>) -> 
     let waited = key_lookup::free_keys(&new, prepared, plan);
     pg_sys::Datum::from(match plan.policy.clock {
         Some(clock) if waited => {
-            match after_wait::stamp(&new, &clock, plan.policy.label.ts_granularity) {
+            match stamp_after_wait(&new, &clock, plan.policy.label.ts_granularity) {
                 Some(time) => write.tuple_with(clock.ts.attno, time),
                 None => write.tuple(),
             }
@@ -52,4 +55,32 @@ extern "C-unwind" fn refuse() -> ! {
     )
     .hint("ttl.enable() makes the trigger where it is needed.")
     .raise()
+}
+
+/// The `_ts` with which the row is written after a wait, if it is another than it has: the row
+/// counts from now on, or it might come expired. A `_ts` that the statement has given stays; one
+/// that an UPDATE has left as recent is looked at again (C16).
+fn stamp_after_wait(new: &NewRow<'_>, clock: &Clock, granularity: i32) -> Option<i64> {
+    if settings::preserve_ts() || (new.is_inserted() && keeps_times(new.row.table().oid())) {
+        return None;
+    }
+    let start = policy::truncate_to_second(externs::GetCurrentStatementStartTimestamp());
+    let present = present_stamp();
+    let ts = clock.ts.attno;
+    let given = new.row.value(ts).map(|given| given.value() as i64);
+    let ttl = clock.ttl.and_then(|ttl| new.row.value(ttl.attno));
+    let ttl = ttl.map(|ttl| ttl.value() as i32);
+    let is_left = granularity > 0 && new.keeps(ts);
+    match given {
+        Some(left) if is_left => {
+            Some(policy::refreshed(given, ttl, granularity, present)).filter(|&time| time != left)
+        }
+        Some(given) if given >= start && given < present => Some(present),
+        _ => None,
+    }
+}
+
+#[pg_guard]
+extern "C-unwind" fn keeps_times(relid: pg_sys::Oid) -> bool {
+    roles::reads_physically(relid)
 }

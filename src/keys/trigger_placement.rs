@@ -166,7 +166,7 @@ fn complete_one(relid: pg_sys::Oid) {
 /// As the second half of [`sync`], for a table whose last key was just dropped, and which is
 /// locked for that. Not for partitioned tables, whose partitions may need their clones.
 pub(crate) fn remove_if_lone(relid: pg_sys::Oid) {
-    if !is_partitioned(relid) {
+    if !catalog::is_partitioned(relid) {
         remove_if_needless(relid);
     }
 }
@@ -202,7 +202,7 @@ fn create(relid: pg_sys::Oid) {
     let Some(function) = trigger_function() else {
         return;
     };
-    if is_partitioned(relid) {
+    if catalog::is_partitioned(relid) {
         remove_own_of_tree(relid);
     }
     triggers::create(relid, TRIGGER_NAME, function, COMMENT);
@@ -245,16 +245,12 @@ fn remove(relid: pg_sys::Oid) {
 
 /// A partitioned table's partitions of all levels.
 fn partitions(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
-    if !is_partitioned(relid) {
+    if !catalog::is_partitioned(relid) {
         return vec![];
     }
     let mut tables = catalog::all_inheritors(relid);
     tables.retain(|&table| table != relid);
     tables
-}
-
-fn is_partitioned(relid: pg_sys::Oid) -> bool {
-    catalog::class(relid).is_some_and(|class| class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE)
 }
 
 /// Whether turning TTL on will create the trigger, which takes a stronger lock than the rest.

@@ -8,13 +8,12 @@
 //! replays others' changes the deletion is this server's own: foreign keys are enforced.
 
 use super::no_action_checks;
-use super::removal_outcome::{RemovalOutcome, delete_directly};
 use crate::deletion::underway;
 use crate::pg::catalog::{self, cascade};
 use crate::pg::exec::firing::Firing;
 use crate::pg::exec::table::Slot;
-use crate::pg::session;
-use crate::pg::session::gate;
+use crate::pg::session::{self, gate};
+use pgrx::pg_sys::{self, TM_Result};
 use pgrx::prelude::*;
 
 /// Deletes the row, which the transaction has locked, to make room for a new one: foreign keys with
@@ -52,4 +51,30 @@ pub(super) extern "C-unwind" fn delete(row: Slot<'_>) -> RemovalOutcome {
         }
         removal.unwrap_or(RemovalOutcome::Kept)
     })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum RemovalOutcome {
+    Gone,
+    /// Another session has changed or deleted it first.
+    Changed,
+    /// A trigger keeps it.
+    Kept,
+    /// The table's owner must delete it.
+    Left,
+}
+
+/// Deletes the row, and nothing else. What the transaction has done to it since `command` began,
+/// or the present one, counts as a change.
+pub(super) fn delete_directly(row: Slot<'_>, command: Option<pg_sys::CommandId>) -> RemovalOutcome {
+    outcome(row.delete(command))
+}
+
+/// The outcome, by the table access method's answer.
+pub(super) fn outcome(result: Option<TM_Result::Type>) -> RemovalOutcome {
+    match result {
+        Some(TM_Result::TM_Ok | TM_Result::TM_Deleted) => RemovalOutcome::Gone,
+        Some(_) => RemovalOutcome::Changed,
+        None => RemovalOutcome::Kept,
+    }
 }

@@ -16,11 +16,11 @@ mod rest;
 mod rule;
 mod seconds;
 mod table_options;
-mod undo;
 mod zone;
 
 pub(crate) use added::Added;
 pub(crate) use archive::{Archive, ExpiredThere, batch_payload};
+pub(crate) use change::{lagging, micros};
 pub(crate) use column_names::{is_creation_time, is_end};
 pub(crate) use document::{int32_of_number_text, ttl_of_number_text};
 pub(crate) use expiry::{
@@ -41,12 +41,13 @@ pub(crate) use rule::{
 };
 pub(crate) use seconds::{NotSeconds, seconds_of_interval, seconds_of_number};
 pub(crate) use table_options::TableOptions;
-pub(crate) use undo::{lagging, micros};
 pub(crate) use zone::{
     SameOffset, earliest_local, instant_of_local, latest_instant, latest_local, local_of_instant,
     same_offset,
 };
 
+#[cfg(test)]
+mod change_test;
 #[cfg(test)]
 mod column_names_test;
 #[cfg(test)]
@@ -67,7 +68,5 @@ mod rule_test;
 mod seconds_test;
 #[cfg(test)]
 mod table_options_test;
-#[cfg(test)]
-mod undo_test;
 #[cfg(test)]
 mod zone_test;

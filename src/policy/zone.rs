@@ -108,7 +108,6 @@ fn unchecked_instant(local: i64, zone: impl Fn(i64) -> LocalTime) -> (i64, i64) 
     }
 }
 
-/// The local time at an instant.
 pub(crate) fn local_of_instant(instant: i64, zone: impl Fn(i64) -> LocalTime) -> i64 {
     match instant {
         INFINITY | MINUS_INFINITY => instant,

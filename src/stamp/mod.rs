@@ -49,7 +49,7 @@ fn reaches_children(entry: &pg_sys::RangeTblEntry) -> bool {
 pub(super) fn stamp_query(query: QueryTree<'_>) {
     let keeps = settings::preserve_ts();
     let without_citus = citus::is_known_to_be_absent();
-    if !may_write(query) || planned_statement::current().archives || (keeps && without_citus) {
+    if !may_write(query) || planned_statement::current().archives() || (keeps && without_citus) {
         return;
     }
     let Some(functions) = extension::functions() else {

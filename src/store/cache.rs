@@ -58,18 +58,16 @@ pub(crate) fn policy(relid: pg_sys::Oid) -> Option<Rc<TablePolicy>> {
         });
         return None;
     }
-    if let Some(known) = POLICIES.with_borrow(|policies| policies.get(&relid).cloned()) {
-        return known;
-    }
-    // An answer that was read before an invalidation is not stored after it.
-    let before = invalidation::count();
-    let found = governing_label(relid)
-        .and_then(|label| policy_lookup::look_up(relid, label))
-        .map(Rc::new);
-    if invalidation::count() == before && !citus::may_become_shard(relid) {
-        POLICIES.with_borrow_mut(|policies| policies.insert(relid, found.clone()));
-    }
-    found
+    cached(&POLICIES, relid, || {
+        governing_label(relid)
+            .and_then(|label| policy_lookup::look_up(relid, label))
+            .map(Rc::new)
+    })
+}
+
+#[inline]
+fn cached<T: Clone>(known: &ByOid<T>, relid: pg_sys::Oid, look_up: impl FnOnce() -> T) -> T {
+    invalidation::cached(known, relid, || !citus::may_become_shard(relid), look_up)
 }
 
 /// The label in force: that of the topmost ancestor that has one, since the planner gives a
@@ -104,15 +102,7 @@ pub(crate) fn labelled_table(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
 
 /// The relation's own label, as [`read_labels::label_of`] but cached.
 pub(crate) fn own_label(relid: pg_sys::Oid) -> Option<Rc<Policy>> {
-    if let Some(known) = LABELS.with_borrow(|labels| labels.get(&relid).cloned()) {
-        return known;
-    }
-    let before = invalidation::count();
-    let found = read_labels::label_of(relid).map(Rc::new);
-    if invalidation::count() == before && !citus::may_become_shard(relid) {
-        LABELS.with_borrow_mut(|labels| labels.insert(relid, found.clone()));
-    }
-    found
+    cached(&LABELS, relid, || read_labels::label_of(relid).map(Rc::new))
 }
 
 /// A partition or child of the relation whose rows count from their last modification, if the
@@ -121,23 +111,14 @@ pub(crate) fn child_with_ttl(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     if is_system(relid) {
         return None;
     }
-    if let Some(known) = CHILDREN_WITH_TTL.with_borrow(|children| children.get(&relid).copied()) {
-        return known;
-    }
-    let before = invalidation::count();
     let is_on = |child: &pg_sys::Oid| policy(*child).is_some_and(|p| p.needs_clock());
-    // A first child, too, invalidates what is known of the relation.
-    let has_children = policy(relid).is_none()
-        && catalog::class(relid).is_some_and(|class| class.may_have_children);
-    let mut children = has_children
-        .then(|| catalog::all_inheritors(relid))
-        .into_iter()
-        .flatten();
-    let found = children.find(is_on);
-    if invalidation::count() == before {
-        CHILDREN_WITH_TTL.with_borrow_mut(|children| children.insert(relid, found));
-    }
-    found
+    cached(&CHILDREN_WITH_TTL, relid, || {
+        // A first child, too, invalidates what is known of the relation.
+        let has_children = policy(relid).is_none()
+            && catalog::class(relid).is_some_and(|class| class.may_have_children);
+        let children = has_children.then(|| catalog::all_inheritors(relid));
+        children.into_iter().flatten().find(is_on)
+    })
 }
 
 /// Registers for invalidations; once, at load.
@@ -147,18 +128,8 @@ pub(crate) fn init() {
 
 /// May be called anywhere: does not allocate, raise or look anything up.
 fn on_invalidation(relid: pg_sys::Oid) {
-    forget(&POLICIES, relid);
-    forget(&CHILDREN_WITH_TTL, relid);
-    forget(&LABELLED_TABLES, relid);
-    forget(&LABELS, relid);
-}
-
-fn forget<T>(map: &ByOid<T>, relid: pg_sys::Oid) {
-    map.with_borrow_mut(|known| {
-        if relid == pg_sys::InvalidOid {
-            known.clear();
-        } else {
-            known.remove(&relid);
-        }
-    });
+    invalidation::forget(&POLICIES, relid);
+    invalidation::forget(&CHILDREN_WITH_TTL, relid);
+    invalidation::forget(&LABELLED_TABLES, relid);
+    invalidation::forget(&LABELS, relid);
 }

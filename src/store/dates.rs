@@ -2,7 +2,6 @@
 
 use pgrx::pg_sys;
 
-/// A date type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum DateKind {
     Timestamptz,

@@ -56,14 +56,9 @@ pub(crate) fn find_invalid(
     ts: &Attribute,
     ttl: Option<&Attribute>,
 ) -> Vec<pg_sys::Oid> {
-    let mut found = Vec::new();
-    index_entry::each_of(relid, &mut |entry| {
-        if !entry.indisvalid && leads(entry, ts, ttl) {
-            found.push(entry.indexrelid);
-        }
-        false
-    });
-    found
+    index_entry::collect(relid, |entry| {
+        (!entry.indisvalid && leads(entry, ts, ttl)).then_some(entry.indexrelid)
+    })
 }
 
 /// The relation's valid B-trees that `serves` accepts.

@@ -32,7 +32,7 @@ pub(super) fn look_up(relid: pg_sys::Oid, label: Inherited) -> Option<TablePolic
         matches!(part, Some(CitusRole::Shard(shell)) if citus::is_replicated(shell));
     let deletion_lag = match part {
         Some(CitusRole::Shard(_)) if is_reference_shard => citus::REFERENCE_MARGIN,
-        Some(CitusRole::Shard(_)) if policy.drop_partitions && is_partition(relid) => {
+        Some(CitusRole::Shard(_)) if policy.drop_partitions && catalog::is_partition(relid) => {
             citus::PARTITIONS_FIRST
         }
         _ => 0,
@@ -46,10 +46,6 @@ pub(super) fn look_up(relid: pg_sys::Oid, label: Inherited) -> Option<TablePolic
         part,
         is_reference_shard,
     })
-}
-
-fn is_partition(relid: pg_sys::Oid) -> bool {
-    catalog::class(relid).is_some_and(|class| class.is_partition)
 }
 
 fn look_up_clock(relid: pg_sys::Oid, ts: &str, ttl: Option<&str>) -> Option<Clock> {

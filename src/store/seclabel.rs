@@ -6,15 +6,14 @@ use crate::citus::{self, Doing};
 use crate::error::Error;
 use crate::pg::abi::encoding;
 use crate::pg::abi::report::or_raise;
-use crate::pg::abi::variable::Variable;
 use crate::pg::catalog;
 use crate::pg::catalog::syntax::Node;
 use crate::pg::server::background;
 use crate::pg::session::labels::{self, LabelledObject};
+use crate::pg::session::scoped::Scoped;
 use crate::pg::session::xact;
 use crate::policy::{Home, LocalState, MAX_LABEL_BYTES, MAX_LOCAL_STATE_BYTES, Policy};
 use pgrx::pg_sys;
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::CStr;
 
@@ -34,13 +33,13 @@ pub(crate) fn about_to_change(relid: pg_sys::Oid) {
     invalidate(relid);
 }
 
-/// Whether a SECURITY LABEL statement is the extension's own.
-static OWN_STATEMENT: Variable<Cell<bool>> = Variable::new(Cell::new(false));
+/// SECURITY LABEL statements that are the extension's own.
+static OWN_STATEMENT: Scoped<()> = Scoped::new();
 
 /// Whether the label of a statement is one that the extension has made for the table, here or on the
 /// node that sends it.
 pub(crate) fn is_own_statement() -> bool {
-    OWN_STATEMENT.get() || citus::is_of_citus() || citus::is_doing(Doing::Converting)
+    !OWN_STATEMENT.is_empty() || citus::is_of_citus() || citus::is_doing(Doing::Converting)
 }
 
 /// Stores the policy (`None`, or an empty one, removes it), tells all sessions, and makes the change
@@ -135,18 +134,12 @@ pub(super) fn locals(row_type: Option<pg_sys::Oid>) -> HashMap<pg_sys::Oid, Loca
 }
 
 fn set_everywhere(relid: pg_sys::Oid, label: Option<&str>) {
-    struct OwnStatementScope(bool);
-    impl Drop for OwnStatementScope {
-        fn drop(&mut self) {
-            OWN_STATEMENT.set(self.0);
-        }
-    }
     let label = label.map_or("NULL".to_owned(), catalog::quote_literal);
     let table = catalog::qualified_name(relid);
-    // Restored after an error, too.
-    let _outer = OwnStatementScope(OWN_STATEMENT.replace(true));
     let statement = format!("SECURITY LABEL FOR ttl ON TABLE {table} IS {label}");
-    or_raise(encoding::run(&statement).map_err(Error::from));
+    OWN_STATEMENT.during((), || {
+        or_raise(encoding::run(&statement).map_err(Error::from));
+    });
     xact::next_command();
 }
 

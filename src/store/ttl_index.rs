@@ -115,7 +115,6 @@ pub(crate) fn single_key(index: pg_sys::Oid) -> Option<(i16, bool)> {
     .flatten()
 }
 
-/// Whether the index has a predicate.
 pub(crate) fn is_partial(index: pg_sys::Oid) -> bool {
     index_entry::with(index, |entry| entry.is_partial()).unwrap_or(false)
 }

@@ -87,9 +87,9 @@ mod tests {
         run(
             "DO $$ BEGIN ALTER TABLE t ADD CHECK (id > 1); EXCEPTION WHEN check_violation THEN NULL; END $$",
         );
-        assert!(crate::visibility::constraint_ddl::RUNNING.is_empty());
+        assert!(crate::visibility::referential::CONSTRAINT_DDL.is_empty());
         run("ALTER TABLE t ADD COLUMN x int");
-        assert!(crate::visibility::constraint_ddl::RUNNING.is_empty());
+        assert!(crate::visibility::referential::CONSTRAINT_DDL.is_empty());
     }
 
     /// Deletion reads referencing tables of the same owner only, and no query reads one that was given away

@@ -2,12 +2,10 @@
 
 #[cfg(since19)]
 pub(crate) mod conflict_select;
-pub(crate) mod constraint_ddl;
 pub(crate) mod copy_to;
 pub(crate) mod filter;
 pub(crate) mod index_filter;
 mod instant_functions;
-mod is_live_support;
 mod live_support;
 pub(crate) mod local_time_functions;
 mod own_query;
@@ -16,6 +14,5 @@ pub(crate) mod referential;
 pub(crate) mod restrict_relation;
 mod restriction;
 pub(crate) mod row_locks;
-mod undo_condition;
 
 pub(crate) use restriction::live_by_rules;

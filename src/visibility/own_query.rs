@@ -5,7 +5,7 @@
 //! no predicate is written out and parsed again under some `search_path`. In any other query, or
 //! if they are not replaced, they raise an error.
 
-use super::{planned_statement, restriction, undo_condition};
+use super::{planned_statement, restriction};
 use crate::error::Error;
 use crate::pg::abi::values::Text;
 use crate::pg::abi::{encoding, fmgr};
@@ -13,7 +13,8 @@ use crate::pg::catalog::expressions;
 use crate::pg::exec::call::Call;
 use crate::pg::plan::support::Request;
 use crate::policy::Policy;
-use crate::store::{Rule, TablePolicy, cache, extension};
+use crate::store::extension::{self, Functions};
+use crate::store::{Rule, TablePolicy, cache};
 use pgrx::pg_sys::{self, Expr};
 use pgrx::prelude::*;
 use std::rc::Rc;
@@ -65,7 +66,7 @@ pub(crate) extern "C-unwind" fn ttl_row_is_kept_support(
             return Some(expressions::and(&[]));
         };
         let keep = (!seconds.constisnull).then(|| seconds.constvalue.value() as i32)?;
-        Some(undo_condition::condition(&functions, policy, varno, keep))
+        Some(undo_condition(&functions, policy, varno, keep))
     })
 }
 
@@ -142,10 +143,54 @@ fn replace(
     let replacement = request.and_then(|request| {
         let (entry, constant) = request.of_table_and_constant()?;
         let relid = entry.table()?;
-        if planned_statement::current().own_query_on != Some(relid) {
+        if !planned_statement::current().is_own_query_on(relid) {
             return None;
         }
         by(cache::policy(relid).as_deref(), entry.varno(), &constant)
     });
     replacement.map_or(pg_sys::Datum::null(), pg_sys::Datum::from)
+}
+
+/// The condition "the row is live, or has expired less than `seconds` ago", for range table entry
+/// `varno`; `seconds` is above 0.
+///
+/// The instant at which the row expires takes the place of the time of its last modification, and
+/// `seconds` that of its ttl: so code of triggers, which runs within a deletion, sees no other
+/// time than ever.
+fn undo_condition(
+    functions: &Functions,
+    policy: &TablePolicy,
+    varno: u32,
+    seconds: i32,
+) -> *mut Expr {
+    let timestamptz = pg_sys::TIMESTAMPTZOID;
+    let kept = |expiry| {
+        let arguments = [expiry, expressions::int4(Some(seconds))];
+        expressions::filter_call(functions.live_default, &arguments)
+    };
+    let mut conditions = Vec::new();
+    if let Some(clock) = policy.expiring_clock() {
+        let ttl = clock.ttl.map_or_else(
+            || expressions::int4(None),
+            |ttl| expressions::var(varno, &ttl),
+        );
+        let arguments = [
+            expressions::var(varno, &clock.ts),
+            ttl,
+            expressions::int4(policy.label.default_ttl),
+        ];
+        conditions.push(kept(expressions::call(
+            functions.expires_at,
+            timestamptz,
+            &arguments,
+        )));
+    }
+    for rule in &policy.rules {
+        let (kind, date) = restriction::date(functions, rule, varno);
+        let arguments = [date, expressions::int4(Some(rule.seconds))];
+        let expires_at = functions.index_expires_at[kind.number()];
+        let kept = kept(expressions::call(expires_at, timestamptz, &arguments));
+        conditions.push(restriction::unless_excluded(functions, rule, varno, kept));
+    }
+    expressions::and(&conditions)
 }

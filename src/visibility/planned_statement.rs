@@ -1,6 +1,5 @@
 //! What the planner knows of the statement that it plans.
 
-use super::constraint_ddl;
 use super::referential::{self, Circumstances, Referential};
 use crate::pg::abi::externs;
 use crate::pg::catalog::replication;
@@ -14,14 +13,8 @@ use std::ffi::{CStr, c_char};
 pub(crate) struct PlannedStatement {
     /// Its part in referential integrity.
     pub(super) referential: Referential,
-    /// The table whose expired rows it sees, as a query of the extension.
-    pub(super) own_query_on: Option<pg_sys::Oid>,
-    /// Whether that query belongs to a session's transaction, not to a worker's.
-    pub(super) is_of_session: bool,
-    /// Whether that query removes rows that refer to one which goes.
-    pub(super) removes_referring: bool,
-    /// Whether that query moves rows elsewhere, which keep their `_ts`.
-    pub(crate) archives: bool,
+    /// The extension's own query, if it is one.
+    own: Option<OwnQuery>,
     /// Whether the client of a replication connection copies its rows (C36): a subscriber, whose
     /// initial copy is physical (`docs/decisions/0062-physical-initial-copy.md`).
     pub(super) is_copied: bool,
@@ -32,10 +25,7 @@ pub(crate) struct PlannedStatement {
 impl PlannedStatement {
     const ORDINARY: Self = Self {
         referential: Referential::No,
-        own_query_on: None,
-        is_of_session: false,
-        removes_referring: false,
-        archives: false,
+        own: None,
         is_copied: false,
         for_current_role: false,
     };
@@ -44,13 +34,28 @@ impl PlannedStatement {
     pub(crate) fn keeps_integrity_of(&self, relid: pg_sys::Oid) -> bool {
         self.referential.sees_every_row_of(relid)
     }
+
+    /// Whether it sees this table's expired rows, as a query of the extension.
+    pub(super) fn is_own_query_on(&self, relid: pg_sys::Oid) -> bool {
+        self.own.is_some_and(|own| own.relid == relid)
+    }
+
+    /// Whether it removes rows that refer to one which goes.
+    pub(super) fn removes_referring(&self) -> bool {
+        self.own.is_some_and(|own| own.removes_referring)
+    }
+
+    /// Whether it moves rows elsewhere, which keep their `_ts`.
+    pub(crate) fn archives(&self) -> bool {
+        self.own.is_some_and(|own| own.archives)
+    }
 }
 
 /// The statements that are being planned. Planning one may run functions, whose statements are
 /// planned meanwhile.
 static PLANNED: Scoped<PlannedStatement> = Scoped::new();
 
-/// A query of the extension's own that is run next.
+/// A query of the extension's own that is run next. A function that is run to plan it may use another.
 #[derive(Debug, Clone, Copy)]
 struct OwnQuery {
     /// It sees every row of this table.
@@ -64,8 +69,17 @@ struct OwnQuery {
 }
 
 static OWN_QUERY: Scoped<OwnQuery> = Scoped::new();
-/// Entered by [`in_session`].
-static OF_SESSION: Scoped<()> = Scoped::new();
+
+impl OwnQuery {
+    fn on(relid: pg_sys::Oid) -> Self {
+        Self {
+            relid,
+            text: core::ptr::null(),
+            removes_referring: false,
+            archives: false,
+        }
+    }
+}
 
 /// The statement being planned.
 pub(crate) fn current() -> PlannedStatement {
@@ -79,7 +93,7 @@ pub(crate) fn current() -> PlannedStatement {
 pub(crate) unsafe fn enter(query: QueryTree<'_>, text: *const c_char) -> Scope {
     let (enforcing, ddl) = (
         externs::InNoForceRLSOperation(),
-        constraint_ddl::RUNNING.current(),
+        referential::CONSTRAINT_DDL.current(),
     );
     let referential = if (enforcing || ddl.is_some()) && !text.is_null() {
         // SAFETY: as required of the caller.
@@ -93,7 +107,7 @@ pub(crate) unsafe fn enter(query: QueryTree<'_>, text: *const c_char) -> Scope {
 
 /// Whether a statement that is planned now may be one of PostgreSQL's own, for a foreign key.
 pub(crate) fn may_be_referential() -> bool {
-    externs::InNoForceRLSOperation() || !constraint_ddl::RUNNING.is_empty()
+    externs::InNoForceRLSOperation() || !referential::CONSTRAINT_DDL.is_empty()
 }
 
 /// As [`enter`], where [`may_be_referential`] says no. Calls no function of PostgreSQL that can
@@ -103,14 +117,9 @@ pub(crate) fn enter_ordinary(query: QueryTree<'_>, text: *const c_char) -> Scope
 }
 
 fn enter_as(referential: Referential, query: QueryTree<'_>, text: *const c_char) -> Scope {
-    let own = own_query(text);
-    let removes_referring = own.is_some_and(|own| own.removes_referring);
     let statement = PlannedStatement {
         referential,
-        own_query_on: own.map(|own| own.relid),
-        archives: own.is_some_and(|own| own.archives),
-        is_of_session: !OF_SESSION.is_empty() || removes_referring,
-        removes_referring,
+        own: own_query(text),
         is_copied: replication::is_copied_by(text) && query.only_reads(),
         // A user who runs the plan later is no foreign key.
         for_current_role: referential != Referential::No,
@@ -146,25 +155,17 @@ pub(crate) fn leave(scope: Scope) -> bool {
 /// Runs `work`, whose first statement is a query of the extension that sees every row of the
 /// table. Statements of triggers and functions inside it are ordinary ones.
 pub(crate) fn with_expired_rows_of<T>(relid: pg_sys::Oid, work: impl FnOnce() -> T) -> T {
-    let own = OwnQuery {
-        relid,
-        text: core::ptr::null(),
-        removes_referring: false,
-        archives: false,
-    };
-    with_own_query(own, work)
+    OWN_QUERY.during(OwnQuery::on(relid), work)
 }
 
 /// As [`with_expired_rows_of`]; the query inserts rows of the table elsewhere, with the `_ts` that they
 /// have.
 pub(crate) fn archiving<T>(relid: pg_sys::Oid, work: impl FnOnce() -> T) -> T {
     let own = OwnQuery {
-        relid,
-        text: core::ptr::null(),
-        removes_referring: false,
         archives: true,
+        ..OwnQuery::on(relid)
     };
-    with_own_query(own, work)
+    OWN_QUERY.during(own, work)
 }
 
 /// As [`with_expired_rows_of`]; the query, which removes referring rows, is the one with this text, at this
@@ -177,25 +178,5 @@ pub(crate) fn removing<T>(relid: pg_sys::Oid, text: *const c_char, work: impl Fn
         removes_referring: true,
         archives: true,
     };
-    with_own_query(own, work)
-}
-
-fn with_own_query<T>(own: OwnQuery, work: impl FnOnce() -> T) -> T {
-    struct OwnQueryScope(Scope);
-    impl Drop for OwnQueryScope {
-        fn drop(&mut self) {
-            OWN_QUERY.leave(self.0);
-        }
-    }
-    // Also after an error. A function that is run to plan the query may use another.
-    let _ends = OwnQueryScope(OWN_QUERY.enter(own));
-    work()
-}
-
-/// Runs `work`, whose own queries of the extension belong to a session's transaction.
-pub(crate) fn in_session<T>(work: impl FnOnce() -> T) -> T {
-    let scope = OF_SESSION.enter(());
-    let result = work();
-    OF_SESSION.leave(scope);
-    result
+    OWN_QUERY.during(own, work)
 }

@@ -14,10 +14,8 @@ use crate::pg::catalog::foreign_key::{self, ForeignKey};
 use crate::pg::catalog::{self, roles};
 use crate::pg::plan::foreign_key_query::{self, Selects, TableQuery, Work};
 use crate::pg::plan::planner_input::QueryTree;
+use crate::pg::session::scoped::Scoped;
 use crate::store::extension;
-#[cfg(since19)]
-use crate::visibility::constraint_ddl;
-use crate::visibility::constraint_ddl::ConstraintDdl;
 use pgrx::pg_sys;
 use rustc_hash::FxHashMap;
 
@@ -33,7 +31,6 @@ pub(crate) enum Referential {
 }
 
 impl Referential {
-    /// Whether it sees every row of the table.
     pub(crate) fn sees_every_row_of(self, relid: pg_sys::Oid) -> bool {
         matches!(self, Self::Physical(tables) if tables.contains(&relid))
     }
@@ -82,7 +79,6 @@ pub(crate) struct Enforced {
     pub(crate) referenced: pg_sys::Oid,
     /// How many parameters come before the referenced key.
     pub(crate) first: usize,
-    /// The referencing columns.
     pub(crate) referencing: Vec<i16>,
     /// The referencing table, in FROM.
     from: Vec<u8>,
@@ -252,7 +248,7 @@ fn looks_up(query: &TableQuery, ddl: ConstraintDdl) -> bool {
 /// foreign key; it must see all of them.
 #[cfg(since19)]
 pub(crate) fn is_validated_by_ddl(relid: pg_sys::Oid) -> bool {
-    constraint_ddl::RUNNING.current().is_some_and(|ddl| {
+    CONSTRAINT_DDL.current().is_some_and(|ddl| {
         foreign_keys(&foreign_key::of_referenced(relid)).any(|key| concerns(ddl, &key))
     })
 }
@@ -288,6 +284,18 @@ fn concerns(ddl: ConstraintDdl, key: &ForeignKey) -> bool {
             || altered().any(|table| catalog::ancestors(table).contains(&relid))
     })
 }
+
+/// A running ALTER TABLE that may validate foreign keys.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ConstraintDdl {
+    /// Who runs it.
+    pub(crate) user: pg_sys::Oid,
+    /// The table, and the partition that is attached or detached.
+    pub(crate) tables: [Option<pg_sys::Oid>; 2],
+}
+
+/// Those that are running.
+pub(crate) static CONSTRAINT_DDL: Scoped<ConstraintDdl> = Scoped::new();
 
 #[cfg(test)]
 mod tests {

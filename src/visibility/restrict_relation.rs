@@ -7,6 +7,7 @@ use crate::pg::abi::externs;
 use crate::pg::catalog::{expressions, roles};
 use crate::pg::plan::planned_table::PlannedTable;
 use crate::pg::plan::planner_input::RangeTableEntry;
+use crate::pg::session::owner_session;
 use crate::settings;
 use crate::store::extension::{self, Functions};
 use crate::store::{Rule, TablePolicy, cache};
@@ -28,7 +29,7 @@ pub(crate) fn hide_expired(table: PlannedTable<'_>, relid: pg_sys::Oid) {
     if sees_every_row(table, relid) {
         if is_deleted_from(table, relid) {
             let varno = table.read().relid;
-            if planned_statement::current().removes_referring
+            if planned_statement::current().removes_referring()
                 && row_locks::are_taken_under(policy.labelled_table)
             {
                 let not_locked = restriction::not_locked(&functions, varno);
@@ -58,9 +59,8 @@ fn sees_every_row(table: PlannedTable<'_>, relid: pg_sys::Oid) -> bool {
     if statement.is_copied && table.queried().check_as_user() == pg_sys::InvalidOid {
         return true;
     }
-    let sees_whole = |relid| {
-        statement.referential.sees_every_row_of(relid) || statement.own_query_on == Some(relid)
-    };
+    let sees_whole =
+        |relid| statement.referential.sees_every_row_of(relid) || statement.is_own_query_on(relid);
     let parents = table.parents().map(|entry| entry.read().relid);
     once(relid).chain(parents).any(sees_whole)
 }
@@ -69,11 +69,13 @@ fn sees_every_row(table: PlannedTable<'_>, relid: pg_sys::Oid) -> bool {
 /// rows that only this transaction sees may refer to them.
 fn is_deleted_from(table: PlannedTable<'_>, relid: pg_sys::Oid) -> bool {
     let statement = planned_statement::current();
+    // A worker's transaction has written nothing else.
+    let is_of_session = || owner_session::way().is_none() || statement.removes_referring();
     table.read().reloptkind == RelOptKind::RELOPT_BASEREL
         && table.query().read().commandType == CmdType::CMD_DELETE
         && table.is_target()
         && (statement.referential.sees_every_row_of(relid)
-            || statement.is_of_session && statement.own_query_on == Some(relid))
+            || statement.is_own_query_on(relid) && is_of_session())
 }
 
 /// For a relation of the query itself: hides expired rows. The conditions are the first in the

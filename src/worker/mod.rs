@@ -4,25 +4,24 @@
 //! |---|---|---|
 //! | `process` | `launcher`, `starting` | one process for the server, connected to no database: takes writes into the schedule, starts the others |
 //! | | `scheduler` | a superuser's process for a database: reads the policies into shared memory |
-//! | | `tables`, `scheduler_cache` | which tables and partitions there are to sweep; what the scheduler found of each, until it is invalidated |
+//! | | `tables` | which tables and partitions there are to sweep; what the scheduler found of each, until it is invalidated |
 //! | | `mod` | a worker: belongs to one owner in one database; which table is next |
 //! | | `clients` | which owner gets the next worker |
 //! | `sweep` | `turn`, `pass_end` | a turn at one table; what is left when all is done, and when to look again |
 //! | | `mod` | the two orders: an index's, and the heap's |
 //! | | `ranges` | reading a table without an index, range by range |
-//! | | `attempt` | a batch within a turn: its size, its failure, what it counts |
-//! | | `unreadable` | blocks that cannot be read |
+//! | | `attempt` | a batch within a turn: its size, its failure, what it counts; blocks that cannot be read |
 //! | | `drop_partition` | dropping partitions as a whole |
 //! | | `referred_rows` | rows that live rows refer to |
 //! | | `without_deletion` | turns that delete nothing |
 //! | | `pace` | the pause between batches |
 //! | `builder` | `mod`, `build_work` | an index builder, which belongs to an owner, too; what it finds to do |
-//! | `shared` | `mod`, `owners` | databases; the time that owners have used |
+//! | `shared` | `mod` | databases |
 //! | | `state`, `progress`, `claims` | tables; how far each is; which worker is at which |
 //! | | `processes`, `worker_report` | the processes, and what each is for; what each worker is at |
-//! | | `builds`, `outgrown` | which indexes are wanted; which tables have outgrown being read |
+//! | | `builds` | which indexes are wanted; which tables have outgrown being read |
 //! | | `blocked` | rows that cannot be deleted |
-//! | | `write_marks`, `wakeups`, `prepared_transactions` | what sessions tell at commit and at COMMIT PREPARED |
+//! | | `wakeups`, `prepared_transactions` | what sessions tell at commit and at COMMIT PREPARED |
 //! | | `counters`, `stored_counters` | what is counted; counters that survive a restart |
 //! | | `stored_clock` | the time, which survives a restart |
 //! | | `deletion_state` | how deletion stands in a table, for views and functions |

@@ -3,12 +3,12 @@
 use super::disable::{Removal, turn_off};
 use super::enable::{index_method, turn_on};
 use super::enable_arguments::Asked;
+use super::guard;
 use super::mass_expiry::Consent;
 use super::set_default::change_default;
-use super::{guard, seconds_type, set_option};
+use super::set_option::{self, read_seconds};
 use crate::ddl::with_options::RequestedOptions;
 use crate::error::{Error, Result};
-use crate::pg::abi::encoding;
 use crate::pg::catalog::{self, qualified_name};
 use crate::pg::session::xact;
 use crate::policy::TableOptions;
@@ -72,7 +72,10 @@ fn set(
     consent: &Consent,
 ) -> Result<()> {
     let index = options.value("index", "auto").map(index_method);
-    let granularity = options.value("ts_granularity", "0").map(read).transpose()?;
+    let granularity = options
+        .value("ts_granularity", "0")
+        .map(read_seconds)
+        .transpose()?;
     let asked = Asked {
         default_ttl,
         // Never none: a column may have that name.
@@ -94,12 +97,7 @@ fn default_ttl(text: &str) -> Result<i32> {
             "Use RESET (ttl.default_ttl) to turn TTL off, or -1 for TTL without a default.",
         ));
     }
-    read(text)
-}
-
-fn read(text: &str) -> Result<i32> {
-    let text = encoding::query(text);
-    seconds_type::read(&text)
+    read_seconds(text)
 }
 
 /// Columns have no default to go back to.

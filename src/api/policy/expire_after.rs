@@ -197,9 +197,7 @@ fn count(relid: pg_sys::Oid, source: &TimeSource) -> Result<Counts> {
 fn not_built(relid: pg_sys::Oid, key: &IndexedTime, call: &str) -> Error {
     let (table, expression) = (qualified_name(relid), &key.expression);
     let message = format!("no index on ({expression}) of table {table} is ready to be used");
-    let is_partitioned = catalog::class(relid)
-        .is_some_and(|class| class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE);
-    let create = match is_partitioned {
+    let create = match catalog::is_partitioned(relid) {
         true => format!(
             "CREATE INDEX ON ONLY {table} ({expression}); For each partition, build an index with CREATE INDEX CONCURRENTLY and attach it with ALTER INDEX ATTACH PARTITION. Then run:"
         ),

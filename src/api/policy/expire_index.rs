@@ -217,7 +217,7 @@ fn not_a_ttl_index(index: pg_sys::Oid) -> Error {
 
 /// M7: checks that rows of the table can expire by the index, and that no TTL index is like it.
 fn check_new(relid: pg_sys::Oid, index: pg_sys::Oid, present: Option<&Policy>) -> Result<TtlIndex> {
-    if present.is_none() && catalog::class(relid).is_some_and(|class| class.is_partition) {
+    if present.is_none() && catalog::is_partition(relid) {
         let table = qualified_name(relid);
         let message = format!("cannot set a time to live on partition {table}");
         return Err(Error::wrong_kind(message)

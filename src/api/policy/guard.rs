@@ -112,7 +112,7 @@ pub(in crate::api) fn lock(relid: pg_sys::Oid, mode: u32) {
 /// M11: `drop_partitions` needs a partitioned table. It need not be partitioned by the time column
 /// yet: `ttl.problems` reports that.
 pub(in crate::api) fn require_partitioned(relid: pg_sys::Oid) -> Result<()> {
-    if catalog::class(relid).is_some_and(|c| c.relkind == pg_sys::RELKIND_PARTITIONED_TABLE) {
+    if catalog::is_partitioned(relid) {
         return Ok(());
     }
     let message = format!(

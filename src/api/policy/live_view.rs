@@ -4,7 +4,7 @@ use super::{cluster, guard, write_label};
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
 use crate::pg::abi::report::or_raise;
-use crate::pg::abi::values::Text;
+use crate::pg::abi::values::{self, Text};
 use crate::pg::catalog::{self, qualified_name, quote_literal};
 use crate::pg::catalog::{names, roles};
 use crate::pg::session;
@@ -74,16 +74,10 @@ fn view_name(relid: pg_sys::Oid, name: &str) -> String {
 
 fn resolve(view: &str) -> Result<Option<pg_sys::Oid>> {
     let query = format!(
-        "SELECT pg_catalog.to_regclass({})::pg_catalog.oid",
+        "SELECT pg_catalog.to_regclass({})::pg_catalog.oid::pg_catalog.int8::pg_catalog.text",
         quote_literal(view)
     );
-    let query = encoding::query(&query);
-    Ok(Spi::connect(|client| {
-        client
-            .select(&query, Some(1), &[])?
-            .first()
-            .get_one::<pg_sys::Oid>()
-    })?)
+    Ok(values::oids(&query)?.pop())
 }
 
 /// Before columns of the policy go: drops the views that the label says go with them; refuses if
@@ -139,7 +133,7 @@ pub(super) fn refuse_readers(relid: pg_sys::Oid, columns: &[i16]) -> Result<()> 
 /// The views that read one of these columns of the table, and those that read such a view, before it.
 fn readers(relid: pg_sys::Oid, columns: &[i16]) -> Result<Vec<pg_sys::Oid>> {
     let columns: Vec<String> = columns.iter().map(i16::to_string).collect();
-    select_views(&format!(
+    values::oids(&format!(
         "WITH RECURSIVE reads (view, of, col) AS ( \
            SELECT r.ev_class, d.refobjid, d.refobjsubid FROM pg_catalog.pg_rewrite AS r JOIN pg_catalog.pg_depend AS d \
                ON d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_rewrite'::pg_catalog.regclass \
@@ -149,7 +143,7 @@ fn readers(relid: pg_sys::Oid, columns: &[i16]) -> Result<Vec<pg_sys::Oid>> {
            SELECT view, 1 FROM reads WHERE of OPERATOR(pg_catalog.=) {}::pg_catalog.oid \
               AND col OPERATOR(pg_catalog.=) ANY ('{{{}}}'::pg_catalog.int4[]) \
            UNION SELECT reads.view, found.depth OPERATOR(pg_catalog.+) 1 FROM found JOIN reads ON reads.of OPERATOR(pg_catalog.=) found.view) \
-         SELECT view FROM found GROUP BY view ORDER BY pg_catalog.max(depth) DESC, view",
+         SELECT view::pg_catalog.int8::pg_catalog.text FROM found GROUP BY view ORDER BY pg_catalog.max(depth) DESC, view",
         relid.to_u32(),
         columns.join(",")
     ))
@@ -161,27 +155,16 @@ fn is_owners(relid: pg_sys::Oid, view: pg_sys::Oid) -> bool {
 
 /// The views that read the table and call `ttl.is_live`.
 fn live_views(relid: pg_sys::Oid) -> Result<Vec<pg_sys::Oid>> {
-    select_views(&format!(
-        "SELECT DISTINCT r.ev_class FROM pg_catalog.pg_rewrite AS r \
+    values::oids(&format!(
+        "SELECT DISTINCT r.ev_class::pg_catalog.int8::pg_catalog.text FROM pg_catalog.pg_rewrite AS r \
            JOIN pg_catalog.pg_depend AS t ON t.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_rewrite'::pg_catalog.regclass \
             AND t.objid OPERATOR(pg_catalog.=) r.oid AND t.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass \
             AND t.refobjid OPERATOR(pg_catalog.=) {}::pg_catalog.oid \
            JOIN pg_catalog.pg_depend AS f ON f.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_rewrite'::pg_catalog.regclass \
             AND f.objid OPERATOR(pg_catalog.=) r.oid AND f.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass \
             AND f.refobjid OPERATOR(pg_catalog.=) 'ttl.is_live(pg_catalog.record)'::pg_catalog.regprocedure::pg_catalog.oid \
-          WHERE r.ev_class OPERATOR(pg_catalog.<>) {}::pg_catalog.oid ORDER BY 1",
+          WHERE r.ev_class OPERATOR(pg_catalog.<>) {}::pg_catalog.oid",
         relid.to_u32(),
         relid.to_u32()
     ))
-}
-
-fn select_views(query: &str) -> Result<Vec<pg_sys::Oid>> {
-    let query = encoding::query(query);
-    let views = Spi::connect(|client| {
-        client
-            .select(&query, None, &[])?
-            .map(|row| row.get::<pg_sys::Oid>(1))
-            .collect::<Result<Vec<_>, _>>()
-    })?;
-    Ok(views.into_iter().flatten().collect())
 }

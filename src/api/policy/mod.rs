@@ -2,7 +2,6 @@
 
 pub(in crate::api) mod adoption;
 pub(crate) mod apply_options;
-pub(in crate::api) mod archive_keys;
 pub(in crate::api) mod archive_to;
 pub(in crate::api) mod building;
 pub(in crate::api) mod cluster;
@@ -14,7 +13,6 @@ pub(in crate::api) mod enable;
 pub(in crate::api) mod enable_arguments;
 pub(in crate::api) mod expire_after;
 pub(in crate::api) mod expire_index;
-pub(in crate::api) mod former_options;
 pub(in crate::api) mod guard;
 pub(in crate::api) mod index_time_zone;
 pub(in crate::api) mod indexes;

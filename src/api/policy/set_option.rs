@@ -104,7 +104,7 @@ pub(crate) fn change(
     })
 }
 
-fn read_seconds(value: &str) -> Result<i32> {
+pub(super) fn read_seconds(value: &str) -> Result<i32> {
     seconds_type::read(&encoding::query(value))
 }
 

@@ -16,7 +16,7 @@ fmgr::finfo_v1!(pg_finfo_ttl_is_live);
 /// `ttl.is_live(rec record) RETURNS boolean`: whether a row of a table is not expired, by the
 /// table's policy and the time of the statement (C31). What is no row, of the nullable side of a
 /// join, is not expired; nor is a row of a table without a policy. Where the planner can, it replaces
-/// the call (`visibility/is_live_support.rs`).
+/// the call (`visibility/live_support.rs`).
 #[pg_guard]
 #[unsafe(no_mangle)]
 pub(crate) extern "C-unwind" fn ttl_is_live(call: Call<'_, (Record<'_>,)>) -> pg_sys::Datum {

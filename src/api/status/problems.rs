@@ -255,7 +255,9 @@ fn tables_of_others(relid: pg_sys::Oid) -> Vec<Problem> {
     let tables = catalog::all_inheritors(relid).into_iter();
     let owner = |relid| catalog::owner(relid).unwrap_or(pg_sys::InvalidOid);
     let problem = |table| {
-        let above = catalog::others_above(relid, table).into_iter().next()?;
+        let above = catalog::cascade::others_above(relid, table)
+            .into_iter()
+            .next()?;
         let (name, of_table) = (catalog::qualified_name(table), roles::name(owner(table)));
         let (place, of_above) = (catalog::qualified_name(above), roles::name(owner(above)));
         let (reason, changed, to) = match above == relid {

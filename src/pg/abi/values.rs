@@ -131,3 +131,9 @@ pub(crate) fn texts<const N: usize>(sql: &str) -> Result<Vec<[String; N]>, Error
     })?;
     Ok(rows)
 }
+
+/// The OIDs that a query on catalogs finds, as `oid::pg_catalog.int8::pg_catalog.text`; not NULLs.
+pub(crate) fn oids(sql: &str) -> Result<Vec<pg_sys::Oid>, Error> {
+    let oid = |[text]: [String; 1]| text.parse::<u32>().ok().map(pg_sys::Oid::from);
+    Ok(texts::<1>(sql)?.into_iter().filter_map(oid).collect())
+}

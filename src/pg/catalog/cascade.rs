@@ -51,3 +51,24 @@ pub(crate) fn is_referred_to_by_strangers(relid: pg_sys::Oid, user: pg_sys::Oid)
         .filter_map(catalog::class)
         .any(|other| other.owner != user && !roles::is_superuser(other.owner))
 }
+
+/// Whether the table above may set off code as the owner of the one below: their owners are the same, or that of the upper one
+/// could become the other. Triggers of a partition can be made on each partitioned table above it, too.
+pub(crate) fn may_act_below(above: pg_sys::Oid, below: pg_sys::Oid) -> bool {
+    others_above(above, below).is_empty()
+}
+
+/// The tables above it whose owners could not become that of the one below: this one, and those of which it is a partition.
+pub(crate) fn others_above(above: pg_sys::Oid, below: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    let of_below = catalog::owner(below);
+    let may_act = |&table: &pg_sys::Oid| {
+        let owners = catalog::owner(table).zip(of_below);
+        owners.is_some_and(|(above, below)| above == below || roles::has_rights_of(above, below))
+    };
+    let mut tables = catalog::partitioned_ancestors(below);
+    if !tables.contains(&above) {
+        tables.insert(0, above);
+    }
+    tables.retain(|table| !may_act(table));
+    tables
+}

@@ -75,35 +75,32 @@ pub(crate) fn of(relid: Oid, change: Change<'_>) -> Code {
 /// exclusion), those of partitions and of ancestors included; and the cast of a foreign key's column to the
 /// type of the referenced one.
 pub(crate) fn at_planning(relid: Oid) -> Option<String> {
-    let mut found = None;
     let tables = with_partitions(relid);
     for &table in &tables {
         pgrx::check_for_interrupts!();
         if catalog::has_rules(table) {
             return Some("a rule".to_owned());
         }
-        index_entry::each_of(table, &mut |entry| {
+        let of_index = index_entry::find(table, |entry| {
             let trees = [entry.predicate(), entry.expressions()];
-            if let Some(function) = trees.into_iter().flatten().find_map(unknown) {
-                let index = catalog::relation_name(entry.indexrelid);
-                found = Some(format!("{function}, in index {index},"));
-            }
-            found.is_some()
+            let function = trees.into_iter().flatten().find_map(unknown)?;
+            let index = catalog::relation_name(entry.indexrelid);
+            Some(format!("{function}, in index {index},"))
         });
-        found = found.or_else(|| {
+        let of_constraint = || {
             let all = constraints::of(table);
             let calls = all
                 .iter()
                 .find(|it| it.tree(|tree| unknown(tree).is_some()) == Some(true));
             calls.map(|it| format!("constraint {}", it.name))
-        });
-        if found.is_none() {
-            // SET DEFAULT, and generated columns that are computed when they are read.
-            defaults::each_of(table, &mut |attno, _, tree| {
-                found = unknown(tree).map(|_| of_column(table, attno));
-                found.is_some()
-            });
-        }
+        };
+        // SET DEFAULT, and generated columns that are computed when they are read.
+        let of_default = || {
+            defaults::find(table, |attno, _, tree| {
+                unknown(tree).map(|_| of_column(table, attno))
+            })
+        };
+        let found = of_index.or_else(of_constraint).or_else(of_default);
         if found.is_some() {
             return found;
         }
@@ -159,12 +156,9 @@ fn of_new_rows(table: Oid, columns: &[i16]) -> Option<String> {
             return Some(format!("constraint {}", constraint.name));
         }
     }
-    let mut found = None;
-    defaults::each_of(table, &mut |attno, generated, tree| {
-        if (generated || columns.contains(&attno)) && calls_code(tree) {
-            found = Some(of_column(table, attno));
-        }
-        found.is_some()
+    let found = defaults::find(table, |attno, generated, tree| {
+        let is_computed = generated || columns.contains(&attno);
+        (is_computed && calls_code(tree)).then(|| of_column(table, attno))
     });
     // Domains, and types whose functions an index calls, such as ranges.
     let indexed = indexed_columns(table);
@@ -192,13 +186,9 @@ fn of_column(table: Oid, attno: i16) -> String {
 
 /// The columns of the table's indexes, each with its index.
 fn indexed_columns(table: Oid) -> Vec<(Oid, i16)> {
-    let mut found = Vec::new();
-    index_entry::each_of(table, &mut |entry| {
-        let columns = 1..=entry.indnkeyatts;
-        found.extend(columns.map(|attno| (entry.indexrelid, attno)));
-        false
-    });
-    found
+    let indexes = index_entry::collect(table, |entry| Some((entry.indexrelid, entry.indnkeyatts)));
+    let columns = |(index, count)| (1..=count).map(move |attno| (index, attno));
+    indexes.into_iter().flat_map(columns).collect()
 }
 
 /// Whether an expression calls a function that a user may have made, or one of PostgreSQL's that
@@ -214,12 +204,6 @@ fn calls_code(tree: Node<'_>) -> bool {
         })
 }
 
-/// Whether it is a partitioned table.
-pub(crate) fn may_have_partitions(relid: Oid) -> bool {
-    let partitioned = pg_sys::RELKIND_PARTITIONED_TABLE;
-    catalog::class(relid).is_some_and(|class| class.relkind == partitioned)
-}
-
 /// The tables on which code can be made that runs for rows of this one, or of its partitions: it, these, and those of which
 /// it is a partition.
 pub(crate) fn places(relid: Oid) -> Vec<Oid> {
@@ -230,7 +214,7 @@ pub(crate) fn places(relid: Oid) -> Vec<Oid> {
 
 /// The table, and its partitions if it is partitioned.
 pub(crate) fn with_partitions(relid: Oid) -> Vec<Oid> {
-    match may_have_partitions(relid) {
+    match catalog::is_partitioned(relid) {
         true => catalog::all_inheritors(relid),
         false => vec![relid],
     }

@@ -1,7 +1,7 @@
 //! CHECK and NOT NULL constraints of a table, as stored: the table is not locked, and nothing is
 //! parsed or simplified.
 
-use super::rows::{Catalog, KeyDatum};
+use super::rows::{Catalog, CatalogRow, KeyDatum};
 use super::syntax::Node as Tree;
 use crate::pg::abi::encoding;
 use core::ffi::CStr;
@@ -51,47 +51,43 @@ impl Constraint {
 
 /// The table's CHECK and NOT NULL constraints, in the order of their names.
 pub(crate) fn of(relid: Oid) -> Vec<Constraint> {
-    let mut found = Vec::new();
+    each_of(relid, b"cn", |row| {
+        // SAFETY: the name is a C string, the columns are an array of smallint, the expression
+        // is a text.
+        unsafe {
+            Constraint {
+                name: encoding::from_pointer(row.conname.data.as_ptr()),
+                columns: row
+                    .value(pg_sys::Anum_pg_constraint_conkey)
+                    .and_then(|columns| Vec::<i16>::from_datum(columns, false))
+                    .unwrap_or_default(),
+                expression: row.value(pg_sys::Anum_pg_constraint_conbin).map(|text| {
+                    CStr::from_ptr(pg_sys::text_to_cstring(text.cast_mut_ptr())).to_owned()
+                }),
+            }
+        }
+    })
+}
+
+/// What `read` makes of the table's constraints of these kinds.
+fn each_of<T>(
+    relid: Oid,
+    kinds: &[u8],
+    read: impl Fn(&CatalogRow<'_, pg_sys::FormData_pg_constraint>) -> T,
+) -> Vec<T> {
     let key = (
         pg_sys::Anum_pg_constraint_conrelid as i16,
         KeyDatum::Oid(relid),
     );
-    CONSTRAINTS.scan(&[key], &mut |row| {
-        if [b'c', b'n'].contains(&row.contype.cast_unsigned()) {
-            // SAFETY: the name is a C string, the columns are an array of smallint, the expression
-            // is a text.
-            found.push(unsafe {
-                Constraint {
-                    name: encoding::from_pointer(row.conname.data.as_ptr()),
-                    columns: row
-                        .value(pg_sys::Anum_pg_constraint_conkey)
-                        .and_then(|columns| Vec::<i16>::from_datum(columns, false))
-                        .unwrap_or_default(),
-                    expression: row.value(pg_sys::Anum_pg_constraint_conbin).map(|text| {
-                        CStr::from_ptr(pg_sys::text_to_cstring(text.cast_mut_ptr())).to_owned()
-                    }),
-                }
-            });
-        }
-        false
-    });
-    found
+    CONSTRAINTS.collect(&[key], |row| {
+        let is_one = kinds.contains(&row.contype.cast_unsigned());
+        is_one.then(|| read(row))
+    })
 }
 
 /// The tables to which this one refers by foreign keys. Locks nothing.
 pub(crate) fn referenced_by(relid: Oid) -> Vec<Oid> {
-    let mut found = Vec::new();
-    let key = (
-        pg_sys::Anum_pg_constraint_conrelid as i16,
-        KeyDatum::Oid(relid),
-    );
-    CONSTRAINTS.scan(&[key], &mut |row| {
-        if row.contype.cast_unsigned() == b'f' {
-            found.push(row.confrelid);
-        }
-        false
-    });
-    found
+    each_of(relid, b"f", |row| row.confrelid)
 }
 
 /// Whether each table refers to the other by foreign keys, directly or over other tables. False if more than `MOST` tables

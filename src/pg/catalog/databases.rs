@@ -38,7 +38,6 @@ pub(crate) fn connectable() -> Databases {
     databases
 }
 
-/// Whether the database is a template.
 pub(crate) fn is_template(database: u32) -> bool {
     DATABASE
         .get(database.into(), |row| row.datistemplate)

@@ -68,7 +68,6 @@ pub(crate) fn int4(value: Option<i32>) -> *mut Expr {
     }
 }
 
-/// NULL of this type.
 pub(crate) fn null(type_oid: pg_sys::Oid) -> *mut Expr {
     // SAFETY: allocates in the current memory context.
     unsafe { pg_sys::makeNullConst(type_oid, -1, pg_sys::InvalidOid).cast() }

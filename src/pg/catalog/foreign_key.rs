@@ -126,7 +126,6 @@ pub(crate) fn name(constraint: pg_sys::Oid) -> String {
 }
 
 impl ForeignKey {
-    /// The referencing columns.
     pub(crate) fn referencing_columns(&self) -> impl Iterator<Item = i16> {
         self.pairs.iter().map(|pair| pair.referencing)
     }
@@ -165,7 +164,6 @@ impl ForeignKey {
     }
 }
 
-/// Whether it has PERIOD.
 fn has_period(form: &pg_sys::FormData_pg_constraint) -> bool {
     #[cfg(since18)]
     return form.conperiod;

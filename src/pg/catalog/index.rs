@@ -1,6 +1,6 @@
 //! Indexes.
 
-use super::index_entry;
+use super::index_entry::{self, IndexRow};
 use super::syntax::Node;
 use crate::pg::abi::encoding;
 use crate::pg::catalog;
@@ -9,13 +9,7 @@ use pgrx::pg_sys;
 /// The OIDs of the relation's indexes, including those of a partitioned table and invalid ones.
 /// Takes no locks and runs no user-defined code, so that any user may ask about any table.
 pub(crate) fn list(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
-    let mut found = Vec::new();
-    index_entry::each_of(relid, &mut |form| {
-        if form.indislive {
-            found.push(form.indexrelid);
-        }
-        false
-    });
+    let mut found = index_entry::collect(relid, |form| form.indislive.then_some(form.indexrelid));
     found.sort_unstable_by_key(|index| index.to_u32());
     found
 }
@@ -32,7 +26,6 @@ pub(crate) fn of_constraint(relid: pg_sys::Oid, name: &str) -> Option<pg_sys::Oi
     }
 }
 
-/// The table of the index; `None` if there is no such index.
 pub(crate) fn table_of(index: pg_sys::Oid) -> Option<pg_sys::Oid> {
     // SAFETY: a syscache look-up within a transaction.
     let table = unsafe { pg_sys::IndexGetRelation(index, true) };
@@ -50,32 +43,26 @@ pub(crate) fn qualified_name(table: pg_sys::Oid, name: &str) -> String {
 /// exclusion constraint, even one that is invalid or being built. Reads the catalog without a
 /// lock on the relation.
 pub(crate) fn is_any_unique(relid: pg_sys::Oid) -> bool {
-    let mut found = false;
-    index_entry::each_of(relid, &mut |form| {
-        found = form.indislive && (form.indisunique || form.indisexclusion);
-        found
-    });
-    found
+    has_index(relid, |form| form.indisunique || form.indisexclusion)
 }
 
 /// Whether the column is one of a unique index's key.
 pub(crate) fn is_in_key(relid: pg_sys::Oid, attno: i16) -> bool {
-    let mut found = false;
-    index_entry::each_of(relid, &mut |form| {
-        found = form.indislive && form.indisunique && form.key_columns().contains(&attno);
-        found
-    });
-    found
+    has_index(relid, |form| {
+        form.indisunique && form.key_columns().contains(&attno)
+    })
 }
 
 /// Whether the column alone is the key of a unique index.
 pub(crate) fn is_key(relid: pg_sys::Oid, attno: i16) -> bool {
-    let mut found = false;
-    index_entry::each_of(relid, &mut |form| {
-        found = form.indislive && form.indisunique && form.key_columns() == [attno];
-        found
-    });
-    found
+    has_index(relid, |form| {
+        form.indisunique && form.key_columns() == [attno]
+    })
+}
+
+fn has_index(relid: pg_sys::Oid, is_one: impl Fn(&IndexRow<'_>) -> bool) -> bool {
+    let find = |form: &IndexRow<'_>| (form.indislive && is_one(form)).then_some(());
+    index_entry::find(relid, find).is_some()
 }
 
 /// The columns that the key and the predicate depend on; numbers up to 0 are system columns or

@@ -28,11 +28,25 @@ pub(crate) fn with<T>(index: pg_sys::Oid, read: impl FnOnce(&IndexRow<'_>) -> T)
     INDEX.get(index, read)
 }
 
-/// Calls `see` with the entries of the table's indexes until that returns true: including those
-/// of a partitioned table, invalid ones, and those being built or dropped.
-pub(crate) fn each_of(relid: pg_sys::Oid, see: &mut dyn FnMut(&IndexRow<'_>) -> bool) {
-    let key = (pg_sys::Anum_pg_index_indrelid as i16, KeyDatum::Oid(relid));
-    INDEXES.scan(&[key], see);
+/// What `take` makes of the entries of the table's indexes: including those of a partitioned table, invalid ones, and
+/// those being built or dropped.
+pub(crate) fn collect<T>(
+    relid: pg_sys::Oid,
+    take: impl FnMut(&IndexRow<'_>) -> Option<T>,
+) -> Vec<T> {
+    INDEXES.collect(&[of_table(relid)], take)
+}
+
+/// The first of these.
+pub(crate) fn find<T>(
+    relid: pg_sys::Oid,
+    take: impl FnMut(&IndexRow<'_>) -> Option<T>,
+) -> Option<T> {
+    INDEXES.find(&[of_table(relid)], take)
+}
+
+fn of_table(relid: pg_sys::Oid) -> (i16, KeyDatum<'static>) {
+    (pg_sys::Anum_pg_index_indrelid as i16, KeyDatum::Oid(relid))
 }
 
 impl IndexRow<'_> {

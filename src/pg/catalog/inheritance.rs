@@ -129,20 +129,18 @@ pub(crate) fn topmost(
 /// The direct parents: a partition's one, or those of an inheriting table in the order of its
 /// INHERITS clause; then the one beyond inheritance.
 pub(crate) fn parents(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
-    let mut found = Vec::new();
     // It is not locked and may have been dropped.
-    if exists(relid) {
-        let key = (
-            pg_sys::Anum_pg_inherits_inhrelid as i16,
-            KeyDatum::Oid(relid),
-        );
-        INHERITS.scan(&[key], &mut |row| {
-            found.push(row.inhparent);
-            false
-        });
-        found.extend(BEYOND.get().and_then(|parent| parent(relid)));
+    if !exists(relid) {
+        return vec![];
     }
+    let mut found = INHERITS.collect(&[child(relid)], |row| Some(row.inhparent));
+    found.extend(BEYOND.get().and_then(|parent| parent(relid)));
     found
+}
+
+fn child(relid: pg_sys::Oid) -> (i16, KeyDatum<'static>) {
+    let column = pg_sys::Anum_pg_inherits_inhrelid as i16;
+    (column, KeyDatum::Oid(relid))
 }
 
 /// The partitioned tables above a partition, the nearest first: triggers and indexes that are made on them are made on it.
@@ -166,16 +164,9 @@ pub(crate) fn partitioned_parent(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     CLASS
         .get(relid, |row| row.relispartition)
         .filter(|&it| it)?;
-    let mut parent = None;
-    let key = (
-        pg_sys::Anum_pg_inherits_inhrelid as i16,
-        KeyDatum::Oid(relid),
-    );
-    INHERITS.scan(&[key], &mut |row| {
-        parent = (!row.inhdetachpending).then_some(row.inhparent);
-        true
-    });
-    parent
+    INHERITS.find(&[child(relid)], |row| {
+        (!row.inhdetachpending).then_some(row.inhparent)
+    })
 }
 
 // SAFETY: pg_inherits, whose index (inhrelid, inhseqno) gives the order.
@@ -197,18 +188,8 @@ const CHILDREN: Catalog<pg_sys::FormData_pg_inherits> = unsafe {
 /// The partitions that DETACH CONCURRENTLY has begun to detach: they are not found from the relation any more,
 /// and still find it.
 pub(crate) fn being_detached(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
-    let mut found = Vec::new();
-    CHILDREN.scan(
-        &[(
-            pg_sys::Anum_pg_inherits_inhparent as i16,
-            KeyDatum::Oid(relid),
-        )],
-        &mut |row| {
-            if row.inhdetachpending {
-                found.push(row.inhrelid);
-            }
-            false
-        },
-    );
-    found
+    let column = pg_sys::Anum_pg_inherits_inhparent as i16;
+    CHILDREN.collect(&[(column, KeyDatum::Oid(relid))], |row| {
+        row.inhdetachpending.then_some(row.inhrelid)
+    })
 }

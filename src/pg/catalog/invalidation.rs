@@ -2,7 +2,7 @@
 //! all libraries together, so that this one takes but one place.
 
 use super::rows;
-use crate::pg::abi::variable::Variable;
+use crate::pg::abi::variable::{ByOid, Variable};
 use pgrx::pg_sys;
 use std::cell::{Cell, RefCell};
 
@@ -23,6 +23,37 @@ static COUNT: Variable<Cell<u64>> = Variable::new(Cell::new(0));
 /// The count: what was read before it has changed may be outdated.
 pub(crate) fn count() -> u64 {
     COUNT.get()
+}
+
+/// What is known of the object, or what `look_up` finds. That is kept if `lasts`, but not if it was read before an
+/// invalidation.
+#[inline]
+pub(crate) fn cached<T: Clone>(
+    known: &ByOid<T>,
+    object: pg_sys::Oid,
+    lasts: impl FnOnce() -> bool,
+    look_up: impl FnOnce() -> T,
+) -> T {
+    if let Some(found) = known.with_borrow(|all| all.get(&object).cloned()) {
+        return found;
+    }
+    let before = count();
+    let found = look_up();
+    if count() == before && lasts() {
+        known.with_borrow_mut(|all| all.insert(object, found.clone()));
+    }
+    found
+}
+
+/// Forgets what is known of the relation, or of all. Allocates nothing, raises no error and looks nothing up.
+pub(crate) fn forget<T>(known: &ByOid<T>, relid: pg_sys::Oid) {
+    known.with_borrow_mut(|all| {
+        if relid == pg_sys::InvalidOid {
+            all.clear();
+        } else {
+            all.remove(&relid);
+        }
+    });
 }
 
 /// Registers for invalidations; once, at load.

@@ -47,7 +47,6 @@ impl Zone {
             .unwrap_or_default()
     }
 
-    /// Local time at this instant.
     pub(crate) fn local(self, instant: i64) -> LocalDateTime {
         // SAFETY: PostgreSQL never frees a time zone that it has loaded.
         unsafe { of_zone(self.0.as_ptr(), instant) }

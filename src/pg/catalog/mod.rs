@@ -115,39 +115,24 @@ impl Class {
     }
 }
 
-/// As [`Class::has_rows`].
 pub(crate) fn has_rows(relid: pg_sys::Oid) -> bool {
     class(relid).is_some_and(|class| class.has_rows())
 }
 
-/// As [`Class::is_table`].
 pub(crate) fn is_table(relid: pg_sys::Oid) -> bool {
     class(relid).is_some_and(|class| class.is_table())
 }
 
+pub(crate) fn is_partitioned(relid: pg_sys::Oid) -> bool {
+    class(relid).is_some_and(|class| class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE)
+}
+
+pub(crate) fn is_partition(relid: pg_sys::Oid) -> bool {
+    class(relid).is_some_and(|class| class.is_partition)
+}
+
 pub(crate) fn owner(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {
     class(relid).map(|class| class.owner)
-}
-
-/// Whether the table above may set off code as the owner of the one below: their owners are the same, or that of the upper one
-/// could become the other. Triggers of a partition can be made on each partitioned table above it, too.
-pub(crate) fn may_act_below(above: pg_sys::Oid, below: pg_sys::Oid) -> bool {
-    others_above(above, below).is_empty()
-}
-
-/// The tables above it whose owners could not become that of the one below: this one, and those of which it is a partition.
-pub(crate) fn others_above(above: pg_sys::Oid, below: pg_sys::Oid) -> Vec<pg_sys::Oid> {
-    let of_below = owner(below);
-    let may_act = |&table: &pg_sys::Oid| {
-        let owners = owner(table).zip(of_below);
-        owners.is_some_and(|(above, below)| above == below || roles::has_rights_of(above, below))
-    };
-    let mut tables = partitioned_ancestors(below);
-    if !tables.contains(&above) {
-        tables.insert(0, above);
-    }
-    tables.retain(|table| !may_act(table));
-    tables
 }
 
 /// The number of the relation's columns, dropped ones included.
@@ -157,18 +142,11 @@ pub(crate) fn column_count(relid: pg_sys::Oid) -> i16 {
 
 /// Whether the relation has rules. `relhasrules` stays true after the last one is dropped, until VACUUM.
 pub(crate) fn has_rules(relid: pg_sys::Oid) -> bool {
-    let mut found = false;
-    if class(relid).is_some_and(|class| class.has_rules) {
-        let key = (
-            pg_sys::Anum_pg_rewrite_ev_class as i16,
-            rows::KeyDatum::Oid(relid),
-        );
-        RULES.scan(&[key], &mut |_| {
-            found = true;
-            true
-        });
-    }
-    found
+    let column = pg_sys::Anum_pg_rewrite_ev_class as i16;
+    class(relid).is_some_and(|class| class.has_rules)
+        && RULES
+            .find(&[(column, rows::KeyDatum::Oid(relid))], |_| Some(()))
+            .is_some()
 }
 
 // SAFETY: rows of pg_rewrite begin with this struct; the index begins with the relation's OID.
@@ -200,12 +178,10 @@ pub(crate) fn file(relid: pg_sys::Oid) -> u32 {
         .unwrap_or(0)
 }
 
-/// Whether the index is a btree.
 pub(crate) fn is_btree(index: pg_sys::Oid) -> bool {
     access_method(index) == Some(pg_sys::BTREE_AM_OID)
 }
 
-/// Whether the table is a heap.
 pub(crate) fn is_heap(table: pg_sys::Oid) -> bool {
     access_method(table) == Some(pg_sys::HEAP_TABLE_AM_OID)
 }

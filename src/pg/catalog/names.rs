@@ -1,6 +1,6 @@
 //! Looks up objects by name.
 
-use super::rows;
+use super::rows::{self, CatalogRow, KeyDatum};
 use super::syntax::Node;
 use crate::pg::abi::{encoding, lists};
 use crate::pg::catalog;
@@ -15,7 +15,6 @@ pub(in crate::pg) fn valid(oid: Oid) -> Option<Oid> {
     (oid != pg_sys::InvalidOid).then_some(oid)
 }
 
-/// The relation of that name in the schema.
 pub(crate) fn relation(schema: Oid, name: &str) -> Option<Oid> {
     let name = encoding::to_server(name)?;
     // SAFETY: a syscache look-up within a transaction.
@@ -91,17 +90,17 @@ pub(crate) fn extension(name: &CStr) -> Option<Oid> {
 
 /// The version of the extension's objects in this database, if it is here.
 pub(crate) fn extension_version(name: &CStr) -> Option<String> {
-    let mut found = None;
-    EXTENSIONS.scan(&[], &mut |row| {
-        // SAFETY: PostgreSQL ends every value of type name with a zero byte.
-        if unsafe { CStr::from_ptr(row.extname.data.as_ptr()) } == name {
-            let version = row.value(pg_sys::Anum_pg_extension_extversion);
-            // SAFETY: extversion is of type text, and is not NULL here.
-            found = version.map(|version| unsafe { encoding::from_datum(version) });
-        }
-        found.is_some()
-    });
-    found
+    let key = (
+        pg_sys::Anum_pg_extension_extname as i16,
+        KeyDatum::Name(name),
+    );
+    let version = |row: &CatalogRow<'_, pg_sys::FormData_pg_extension>| {
+        row.value(pg_sys::Anum_pg_extension_extversion)
+    };
+    EXTENSIONS.find(&[key], |row| {
+        // SAFETY: extversion is of type text, and is not NULL here.
+        version(row).map(|it| unsafe { encoding::from_datum(it) })
+    })
 }
 
 /// The function with this name and these argument types, if it is in this language.
@@ -215,7 +214,6 @@ pub(crate) fn created_as(name: Node<'_, pg_sys::RangeVar>) -> Option<Oid> {
     })
 }
 
-/// The value of an option, if it has one.
 pub(crate) fn option_value(option: Node<'_, pg_sys::DefElem>) -> Option<CString> {
     option.node(|option| &option.arg)?;
     // SAFETY: an option of the parser, with a value; returns a C string.

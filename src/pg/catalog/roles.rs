@@ -52,7 +52,6 @@ pub(crate) fn may_use_schema(schema: pg_sys::Oid, role: pg_sys::Oid) -> bool {
     result == pg_sys::AclResult::ACLCHECK_OK
 }
 
-/// Whether `role` has the rights of `owner`.
 pub(crate) fn has_rights_of(role: pg_sys::Oid, owner: pg_sys::Oid) -> bool {
     // SAFETY: cached look-ups within a transaction.
     unsafe { pg_sys::has_privs_of_role(role, owner) }
@@ -126,7 +125,6 @@ pub(crate) fn exists(role: pg_sys::Oid) -> bool {
     ROLE.get(role, |_| ()).is_some()
 }
 
-/// Whether the role is a superuser.
 pub(crate) fn is_superuser(role: pg_sys::Oid) -> bool {
     // SAFETY: a cached look-up within a transaction.
     unsafe { pg_sys::superuser_arg(role) }

@@ -176,6 +176,34 @@ impl<F> Catalog<F> {
             pg_sys::table_close(catalog, lock);
         }
     }
+
+    /// What `take` makes of such rows.
+    pub(crate) fn collect<T>(
+        &self,
+        keys: &[(i16, KeyDatum<'_>)],
+        mut take: impl FnMut(&CatalogRow<'_, F>) -> Option<T>,
+    ) -> Vec<T> {
+        let mut found = Vec::new();
+        self.scan(keys, &mut |row| {
+            found.extend(take(row));
+            false
+        });
+        found
+    }
+
+    /// The first that `take` makes of such rows.
+    pub(crate) fn find<T>(
+        &self,
+        keys: &[(i16, KeyDatum<'_>)],
+        mut take: impl FnMut(&CatalogRow<'_, F>) -> Option<T>,
+    ) -> Option<T> {
+        let mut found = None;
+        self.scan(keys, &mut |row| {
+            found = take(row);
+            found.is_some()
+        });
+        found
+    }
 }
 
 fn scan_key(&(column, value): &(i16, KeyDatum<'_>)) -> pg_sys::ScanKeyData {

@@ -122,7 +122,6 @@ impl<'a> Node<'a, pg_sys::List> {
     }
 }
 
-/// A part of an expression.
 pub(crate) enum ExpressionPart<'a> {
     Node(Node<'a>),
     /// A function that the last node calls.
@@ -132,7 +131,6 @@ pub(crate) enum ExpressionPart<'a> {
 type See<'s> = &'s mut dyn FnMut(ExpressionPart<'_>) -> bool;
 
 impl<'a> Node<'a> {
-    /// The node as a `U`, if it is one.
     pub(crate) fn cast<U: Tagged>(self) -> Option<Node<'a, U>> {
         let is_one = U::TAG.is_none_or(|tag| tag == self.type_);
         is_one.then(|| Node(self.0.cast(), PhantomData))

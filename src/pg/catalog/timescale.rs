@@ -26,12 +26,7 @@ fn find(name: &str, columns: &[(&str, pg_sys::Oid)]) -> Option<Catalog<()>> {
 
 /// Whether there is a row whose columns have these values.
 fn has_row(rows: &Catalog<()>, keys: &[(i16, KeyDatum<'_>)]) -> bool {
-    let mut found = false;
-    rows.scan(keys, &mut |_| {
-        found = true;
-        true
-    });
-    found
+    rows.find(keys, |_| Some(())).is_some()
 }
 
 /// Whether the hypertable, or chunk, has a columnstore: rows that no index and no scan of its own

@@ -86,13 +86,8 @@ impl Trigger {
 
 /// The table's triggers, in the order in which they fire.
 pub(crate) fn of(relid: pg_sys::Oid) -> Vec<Trigger> {
-    let mut found = Vec::new();
     let key = (pg_sys::Anum_pg_trigger_tgrelid as i16, KeyDatum::Oid(relid));
-    TRIGGERS.scan(&[key], &mut |row| {
-        found.push(read(row));
-        false
-    });
-    found
+    TRIGGERS.collect(&[key], |row| Some(read(row)))
 }
 
 // SAFETY: pg_trigger and its index by table and name.

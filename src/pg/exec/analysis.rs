@@ -1,6 +1,5 @@
 //! Analysis of the extension's own queries ([`super::query`]), without SPI.
 
-use super::query_text::Sql;
 use crate::error::Error;
 use crate::pg::abi::lists;
 use crate::pg::catalog::{self, roles};
@@ -105,7 +104,7 @@ unsafe fn check_owners(query: *mut pg_sys::Query) {
             let class = catalog::class((*entry).relid);
             let is_own = |class: catalog::Class| class.has_rows() && class.owner == user;
             let relid = (*entry).relid;
-            if !class.is_some_and(is_own) || !catalog::may_act_below(relid, relid) {
+            if !class.is_some_and(is_own) || !catalog::cascade::may_act_below(relid, relid) {
                 Error::not_ready(format!(
                     "{} is not a table of {}",
                     catalog::qualified_name((*entry).relid),
@@ -141,7 +140,8 @@ pub(super) unsafe fn check_names(query: *mut pg_sys::Query, tables: &[pg_sys::Oi
     }
 }
 
-/// Makes the DELETE of a SELECT over one table: the rows that it would return are its target.
+/// Makes the DELETE of a SELECT over one table: the rows that it would return are its target. The user's privilege
+/// DELETE is not checked, as where rows are deleted one by one.
 ///
 /// # Safety
 /// The analyzed query has one table, the first of its range table, and no aggregate.
@@ -151,12 +151,72 @@ unsafe fn become_delete(query: *mut pg_sys::Query) {
         (*query).commandType = CmdType::CMD_DELETE;
         (*query).resultRelation = 1;
         (*query).targetList = core::ptr::null_mut();
-        #[cfg(not(since16))]
-        let privileges = lists::nth::<pg_sys::RangeTblEntry>((*query).rtable, 0);
-        #[cfg(since16)]
-        let privileges = lists::nth::<pg_sys::RTEPermissionInfo>((*query).rteperminfos, 0);
-        if let Some(privileges) = privileges {
-            (*privileges).requiredPerms |= pg_sys::AclMode::from(pg_sys::ACL_DELETE);
+    }
+}
+
+/// The text of a query, and the table that it is about, where the text does not name it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sql<'a> {
+    pub(super) text: &'a str,
+    pub(super) table: Option<pg_sys::Oid>,
+    pub(super) deletes: bool,
+    /// The tables that the text's names lead to; `None`: whatever they lead to.
+    pub(super) named: Option<&'a [pg_sys::Oid]>,
+}
+
+impl<'a> Sql<'a> {
+    /// A SELECT without FROM, whose columns are those of this table alone, without the tables that
+    /// inherit from it. The caller has locked the table.
+    pub(crate) fn over(table: pg_sys::Oid, text: &'a str) -> Self {
+        Self {
+            text,
+            table: Some(table),
+            deletes: false,
+            named: None,
         }
+    }
+
+    /// A statement that names these tables. If a name leads to another one, since a table or a schema
+    /// was renamed, the statement is not run: an error (55000).
+    pub(crate) fn naming(tables: &'a [pg_sys::Oid], text: &'a str) -> Self {
+        Self {
+            named: Some(tables),
+            ..Self::from(text)
+        }
+    }
+
+    /// If there are any, its sub-selects may name these tables only, as in [`Self::naming`], and only as
+    /// long as they are the current user's.
+    pub(crate) fn among(self, tables: &'a [pg_sys::Oid]) -> Self {
+        Self {
+            named: Some(tables).filter(|tables| !tables.is_empty()),
+            ..self
+        }
+    }
+
+    /// Deletes the rows that such a SELECT, of constants only, would return.
+    pub(crate) fn delete_from(table: pg_sys::Oid, text: &'a str) -> Self {
+        Self {
+            deletes: true,
+            ..Self::over(table, text)
+        }
+    }
+}
+
+impl<'a> From<&'a str> for Sql<'a> {
+    /// A statement that names its tables.
+    fn from(text: &'a str) -> Self {
+        Self {
+            text,
+            table: None,
+            deletes: false,
+            named: None,
+        }
+    }
+}
+
+impl<'a> From<&'a String> for Sql<'a> {
+    fn from(text: &'a String) -> Self {
+        text.as_str().into()
     }
 }

@@ -29,7 +29,6 @@ impl<A: Arguments> Call<'_, A> {
         unsafe { A::read(self.0) }
     }
 
-    /// Returns NULL.
     pub(crate) fn null(&self) -> Datum {
         // SAFETY: PostgreSQL keeps the call's information until the function returns.
         unsafe { fmgr::null(self.0) }
@@ -83,7 +82,6 @@ impl<A> Call<'_, A> {
     }
 }
 
-/// The type of an argument.
 pub(crate) trait Argument {
     /// # Safety
     /// The value has this type, and stays as long as `Self`.

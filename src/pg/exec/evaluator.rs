@@ -196,7 +196,6 @@ impl IndexExpressions<'_> {
             .is_none_or(|predicate| self.evaluator.holds(predicate, row) == Some(true))
     }
 
-    /// Forms the row's entry.
     pub(crate) fn form(&self, row: Slot<'_>, entry: &mut KeyValues) {
         let (values, nulls) = (entry.values.as_mut_ptr(), entry.nulls.as_mut_ptr());
         // SAFETY: the row is there; the arrays hold any entry.

@@ -28,7 +28,6 @@ impl<'a> ExecutorQuery<'a> {
         unsafe { (*self.0).estate }
     }
 
-    /// Its text, if it has one.
     pub(crate) fn text(self) -> Option<&'a core::ffi::CStr> {
         // SAFETY: a C string that stays as long as the query.
         unsafe {
@@ -135,7 +134,6 @@ impl StatementPlan<'_> {
         is_relation.then_some((first.relid, first.relkind.cast_unsigned()))
     }
 
-    /// Whether it writes to a relation.
     pub(crate) fn writes(&self) -> bool {
         #[cfg(not(since19))]
         return !self.resultRelations.is_null();

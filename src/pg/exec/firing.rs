@@ -5,10 +5,10 @@
 #![allow(ffi_unwind_calls, reason = "PostgreSQL's own longjmp passes")]
 
 use super::table::{Slot, Table};
-use super::trigger_queue::FIRING;
 use crate::pg::abi::context::Context;
 use crate::pg::abi::error_context::{Explanation, explaining_references};
 use crate::pg::abi::{externs, lists, unguarded};
+use crate::pg::session::scoped::Scoped;
 use core::marker::PhantomData;
 use core::ptr::null_mut;
 use pgrx::pg_sys::{self, ItemPointerData, Oid};
@@ -368,3 +368,10 @@ unsafe fn recheck(estate: *mut pg_sys::EState) -> *mut pg_sys::EPQState {
         recheck
     }
 }
+
+/// The statements whose AFTER triggers are being fired: what they set off may join that statement's queue.
+///
+/// A foreign key's trigger runs a plan that PostgreSQL keeps for it, and frees where it asks for the plan
+/// again and finds it invalid. If the triggers of what that plan's run sets off fired within it, they
+/// would ask for it again, and free it while it runs. In the statement's queue they fire after it.
+pub(crate) static FIRING: Scoped<()> = Scoped::new();

@@ -5,7 +5,7 @@
 //! ([`CascadeStatement`]).
 
 use super::executor::ExecutorQuery;
-use super::trigger_queue::FIRING;
+use super::firing::FIRING;
 use crate::pg::abi::lists;
 use crate::pg::abi::variable::Variable;
 use crate::pg::session::scoped::{Scope, Scoped};

@@ -5,8 +5,8 @@
 //! table by its OID instead, as PostgreSQL's rules take theirs. What cannot be said so names its tables, and
 //! is run only if the names lead to the right ones ([`Sql::naming`]).
 
+pub(crate) use super::analysis::Sql;
 use super::analysis::{analyze_over, check_names, parse};
-pub(crate) use super::query_text::Sql;
 use super::table;
 use crate::pg::abi::{encoding, lists};
 use crate::pg::session;
@@ -18,6 +18,34 @@ use std::ffi::CString;
 
 /// The type and value of a parameter; `None` is NULL.
 pub(crate) type Parameter = (pg_sys::Oid, Option<Datum>);
+
+/// A parameter of type `tid[]`, of blocks and offsets; in the transaction's memory.
+pub(crate) fn tids(rows: impl Iterator<Item = (u32, u16)>) -> Parameter {
+    let mut tids: Vec<ItemPointerData> = rows
+        .map(|(block, offset)| ItemPointerData {
+            ip_blkid: pg_sys::BlockIdData {
+                bi_hi: (block >> 16) as u16,
+                bi_lo: block as u16,
+            },
+            ip_posid: offset,
+        })
+        .collect();
+    let mut elements: Vec<Datum> = tids
+        .iter_mut()
+        .map(|tid| Datum::from(core::ptr::from_mut(tid)))
+        .collect();
+    let length = size_of::<ItemPointerData>() as c_int;
+    let count = c_int::try_from(elements.len()).unwrap_or(0);
+    let alignment = pg_sys::TYPALIGN_SHORT.cast_signed();
+    let type_oid = pg_sys::TIDOID;
+    // SAFETY: the elements, by reference, are copied into the array.
+    unsafe {
+        let elements = elements.as_mut_ptr();
+        let array =
+            pg_sys::construct_array(elements, count, type_oid, length, false, alignment as _);
+        (pg_sys::get_array_type(type_oid), Some(Datum::from(array)))
+    }
+}
 
 /// Runs a statement that returns no rows; returns how many rows it processed.
 pub(crate) fn execute<'a>(

@@ -18,7 +18,6 @@ impl OpenRelation {
         unsafe { (*self.0).rd_id }
     }
 
-    /// The relation, a table.
     pub(crate) fn table(&self) -> Table<'_> {
         // SAFETY: the relation is open until the value is dropped, and the transaction has locked it.
         unsafe { Table::of(self.0) }

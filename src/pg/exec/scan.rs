@@ -206,9 +206,7 @@ impl Writer {
 
 /// What [`each_between`] passes to its callback.
 pub(crate) enum ScannedRow<'a> {
-    /// An entry of the index.
     Entry,
-    /// A row version.
     Version(Slot<'a>),
     /// A row version that another transaction is writing or deleting.
     Unfinished,

@@ -70,7 +70,6 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// A column, if there is one of this number.
     #[inline]
     pub(crate) fn column(self, attno: i16) -> Option<&'a pg_sys::FormData_pg_attribute> {
         // SAFETY: open; the descriptor is a header and an array of that many, and a locked table

@@ -42,7 +42,6 @@ impl<'a> PlannedTable<'a> {
         unsafe { QueryTree::new(self.root.read().parse) }
     }
 
-    /// Its entry in the range table.
     pub(crate) fn entry(self) -> RangeTableEntry<'a> {
         self.entry_at(self.read().relid)
     }

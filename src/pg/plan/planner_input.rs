@@ -46,7 +46,6 @@ pub(crate) type QueryTree<'a> = Ref<'a, pg_sys::Query>;
 type MergeAction<'a> = Ref<'a, pg_sys::MergeAction>;
 
 impl<'a> QueryTree<'a> {
-    /// The queries of its WITH clause.
     pub(crate) fn with_queries(self) -> impl Iterator<Item = Self> {
         // SAFETY: analysis has made a Query of each WITH query.
         unsafe {
@@ -68,12 +67,10 @@ impl<'a> QueryTree<'a> {
         u32::try_from(self.read().resultRelation).unwrap_or(0)
     }
 
-    /// The range table entry that it writes to.
     pub(crate) fn target(self) -> Option<RangeTableEntry<'a>> {
         self.entry(self.target_number())
     }
 
-    /// The range table entry of this index.
     pub(crate) fn entry(self, varno: u32) -> Option<RangeTableEntry<'a>> {
         // SAFETY: the parser puts range table entries into this list; a query counts them from 1.
         unsafe {
@@ -155,7 +152,6 @@ impl<'a> MergeAction<'a> {
 pub(crate) struct Assignments<'a>(*mut *mut List, PhantomData<&'a ()>);
 
 impl Assignments<'_> {
-    /// The columns that are assigned.
     pub(crate) fn columns(&self) -> impl Iterator<Item = i16> {
         // SAFETY: the address points to a target list: the parser puts TargetEntries, and nothing else, into it.
         unsafe { lists::iter::<TargetEntry>(*self.0).map(|entry| *entry) }
@@ -211,7 +207,6 @@ impl Assignments<'_> {
     }
 }
 
-/// An entry in the range table of a query.
 #[derive(Clone, Copy)]
 pub(crate) struct RangeTableEntry<'a> {
     pub(in crate::pg) query: QueryTree<'a>,
@@ -224,7 +219,6 @@ impl<'a> RangeTableEntry<'a> {
         self.entry.read()
     }
 
-    /// The query, if it is one.
     pub(crate) fn subquery(self) -> Option<QueryTree<'a>> {
         let subquery = self.read().subquery;
         // SAFETY: the field is null or a query within this one, which exists as long.
@@ -236,7 +230,6 @@ impl<'a> RangeTableEntry<'a> {
         self.varno
     }
 
-    /// The OID, if it is a table.
     pub(crate) fn table(self) -> Option<pg_sys::Oid> {
         let entry = self.read();
         (entry.rtekind == pg_sys::RTEKind::RTE_RELATION).then_some(entry.relid)

@@ -125,7 +125,9 @@ pub(crate) fn way() -> Option<Ownership> {
 pub(crate) fn visit(relid: pg_sys::Oid) -> Result<GateVisit, Error> {
     let owner = catalog::owner(relid);
     match SESSION.get() {
-        Some(session) if owner == Some(session.owner) && catalog::may_act_below(relid, relid) => {
+        Some(session)
+            if owner == Some(session.owner) && catalog::cascade::may_act_below(relid, relid) =>
+        {
             Ok(GateVisit::of_owner_session())
         }
         _ => Err(Error::not_ready("the owner of the table has changed")),

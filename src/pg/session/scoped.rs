@@ -102,6 +102,18 @@ where
             Scope(entries.len() - 1)
         })
     }
+
+    /// Runs `work`, during which it holds. It also ends if `work` panics.
+    pub(crate) fn during<R>(&'static self, value: T, work: impl FnOnce() -> R) -> R {
+        struct EndsOnDrop<T: 'static>(&'static Scoped<T>, Scope);
+        impl<T: 'static> Drop for EndsOnDrop<T> {
+            fn drop(&mut self) {
+                self.0.leave(self.1);
+            }
+        }
+        let _ends = EndsOnDrop(self, self.enter(value));
+        work()
+    }
 }
 
 impl<T> Unwind for Scoped<T> {

@@ -97,11 +97,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
         "ALTER SYSTEM SET",
         "advice of ttl.check, which is shown",
     ),
-    (
-        "src/api/policy/former_options.rs",
-        "{name} = {",
-        "a message",
-    ),
+    ("src/api/policy/write_label.rs", "{name} = {", "a message"),
     (
         "src/api/policy/time_source.rs",
         "({column}::{})",

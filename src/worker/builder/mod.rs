@@ -19,7 +19,7 @@ use crate::store::missing_index;
 use crate::worker::queue::build_plan::{BuildStep, Statement};
 use crate::worker::shared::processes::{self, Process};
 use crate::worker::shared::state::TableKey;
-use crate::worker::shared::{builds, log, outgrown};
+use crate::worker::shared::{builds, log};
 use pgrx::pg_sys;
 use std::sync::atomic::Ordering;
 
@@ -29,7 +29,7 @@ const STEPS: usize = 100_000;
 /// The tables among those with labels that the builder has work at, with their owners. Within a
 /// transaction.
 pub(super) fn unfinished(labels: &[(pg_sys::Oid, Policy)]) -> Vec<(u32, u32)> {
-    let outgrown = outgrown::of(background::my_database().to_u32());
+    let outgrown = builds::outgrown(background::my_database().to_u32());
     let has_work = |(relid, policy): &&(pg_sys::Oid, Policy)| {
         let has_outgrown = policy.index == IndexMethod::Auto && outgrown.contains(&relid.to_u32());
         if policy.restored || !(policy.build_pending || has_outgrown) {
@@ -85,7 +85,7 @@ pub(in crate::worker) fn run(process: &Process) {
     session::force("max_parallel_maintenance_workers", "0");
     match build(key) {
         Ok(()) => {
-            outgrown::forget(key);
+            builds::forget_sizes(key);
             builds::is_done(key);
         }
         Err(failure) => {

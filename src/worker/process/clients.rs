@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::pg::catalog::roles;
 use crate::pg::server::background;
 use crate::pg::session::owner_session::Ownership;
-use crate::worker::queue::fairness::{Applicant, Backlog};
+use crate::worker::queue::fairness::{self, Applicant, Backlog, Used};
 use crate::worker::queue::schedule::Writes;
 use crate::worker::shared::claims::{self, Client, Waiting};
 use crate::worker::shared::log;
@@ -23,7 +23,6 @@ pub(in crate::worker) enum StartOutcome {
     /// The server has no slot until one of the extension's own processes has ended, of which the
     /// postmaster tells.
     Soon,
-    /// The server has no slot.
     NoSlot,
 }
 
@@ -58,7 +57,12 @@ struct ClientState {
 
 /// The clients of all databases.
 #[derive(Default)]
-pub(in crate::worker) struct Clients(HashMap<Client, ClientState>);
+pub(in crate::worker) struct Clients {
+    known: HashMap<Client, ClientState>,
+    /// How much time owners' workers have used, in all databases. Apart from the tables' states, which end with their
+    /// tables: who drops a table and makes another has used no less.
+    used: HashMap<u32, Used>,
+}
 
 impl Clients {
     pub(in crate::worker) fn workers(client: Client) -> impl Iterator<Item = &'static Process> {
@@ -75,7 +79,7 @@ impl Clients {
         admits: impl Fn(u32) -> Result<(), i64>,
     ) -> (i64, Vec<Client>) {
         let mut next = i64::MAX;
-        let mut due: Vec<(Client, Waiting)> = Vec::new();
+        let mut due = Vec::new();
         for (client, waiting) in claims::waiting(written, now) {
             let at = match admits(client.database) {
                 Ok(()) => waiting.first_due,
@@ -85,22 +89,25 @@ impl Clients {
             if at > now {
                 next = next.min(at);
             } else {
-                due.push((client, waiting));
+                due.push(client);
             }
         }
-        self.0
+        self.known
             .retain(|_, known| now.saturating_sub(known.at) < FORGOTTEN);
-        due.sort_by_cached_key(|(client, waiting)| {
-            let known = self.0.get(client).copied().unwrap_or_default();
+        self.used
+            .retain(|_, used| fairness::rank(used.now(now)) > 0);
+        due.sort_by_cached_key(|client| {
+            let known = self.known.get(client).copied().unwrap_or_default();
+            let used = self.used.get(&client.owner).copied().unwrap_or_default();
             Applicant {
                 workers: Self::workers(*client).count(),
                 refused: known.refused.map_or(now, |(since, _)| since),
-                rank: waiting.rank,
+                rank: fairness::rank(used.now(now)),
                 started_at: known.started_at,
             }
             .order(now)
         });
-        (next, due.into_iter().map(|(client, _)| client).collect())
+        (next, due)
     }
 
     /// When a further worker may be started for the client; `i64::MAX`: those that are there suffice.
@@ -113,7 +120,7 @@ impl Clients {
                 background::wake(worker.pid.load(Ordering::Acquire));
             }
         }
-        let known = self.0.entry(client).or_default();
+        let known = self.known.entry(client).or_default();
         let wanted = known.backlog.needs_another(waiting.due, workers, now);
         if workers > 0 && attentive > 0 && !wanted {
             return i64::MAX;
@@ -126,7 +133,10 @@ impl Clients {
     pub(in crate::worker) fn way(&self, client: Client) -> Result<Option<Ownership>, Error> {
         let owner = pg_sys::Oid::from(client.owner);
         // Something that cannot be seen from here keeps the role from connecting.
-        let failed = self.0.get(&client).is_some_and(|known| known.failures > 0);
+        let failed = self
+            .known
+            .get(&client)
+            .is_some_and(|known| known.failures > 0);
         worker_transaction::run(|| {
             let way = || match failed {
                 true => Ownership::Renounced,
@@ -138,7 +148,7 @@ impl Clients {
 
     /// A worker was started.
     pub(in crate::worker) fn is_served(&mut self, client: Client, now: i64) {
-        let known = self.0.entry(client).or_default();
+        let known = self.known.entry(client).or_default();
         known.started_at = now;
         known.at = now;
         known.refused = None;
@@ -151,7 +161,7 @@ impl Clients {
         outcome: StartOutcome,
         now: i64,
     ) -> i64 {
-        let known = self.0.entry(client).or_default();
+        let known = self.known.entry(client).or_default();
         known.at = now;
         if Self::workers(client).next().is_none() {
             known.refused = match known.refused {
@@ -166,8 +176,16 @@ impl Clients {
         now.saturating_add(pause)
     }
 
-    pub(in crate::worker) fn has_ended(&mut self, client: Client, connected: bool, now: i64) {
-        let known = self.0.entry(client).or_default();
+    /// A worker has ended, whose turns have taken so long.
+    pub(in crate::worker) fn has_ended(
+        &mut self,
+        client: Client,
+        connected: bool,
+        used: i64,
+        now: i64,
+    ) {
+        self.used.entry(client.owner).or_default().add(used, now);
+        let known = self.known.entry(client).or_default();
         known.at = now;
         if connected {
             let failures = std::mem::take(&mut known.failures);

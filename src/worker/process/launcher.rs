@@ -15,7 +15,7 @@ use crate::settings;
 use crate::worker::queue::clock;
 use crate::worker::shared;
 use crate::worker::shared::claims;
-use crate::worker::shared::write_marks::Marks;
+use crate::worker::shared::wakeups::Marks;
 use crate::worker::shared::{deletion_state, log, state, stored_clock};
 use core::ffi::c_int;
 use pgrx::prelude::*;

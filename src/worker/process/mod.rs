@@ -4,7 +4,6 @@
 pub(in crate::worker) mod clients;
 pub(in crate::worker) mod launcher;
 pub(in crate::worker) mod scheduler;
-pub(in crate::worker) mod scheduler_cache;
 pub(in crate::worker) mod starting;
 pub(in crate::worker) mod tables;
 
@@ -31,7 +30,7 @@ use std::sync::atomic::Ordering;
 const LINGER: i64 = 1_500_000;
 /// After this time a worker makes room if another owner waits for one;
 const SHARE: i64 = 3_000_000;
-/// after this time, if the other workers are at tables of slow owners.
+/// after this time, if the other workers are at slow tables.
 const SMALL_SHARE: i64 = 1_000_000;
 
 /// The entry point of all processes but the launcher; `place` is its index in shared memory.

@@ -5,7 +5,6 @@
 //! that an owner can influence: no expression, predicate, trigger, cast, and no query on a table of
 //! anyone (`docs/security.md`). Deletion goes on meanwhile in the owners' own processes.
 
-use super::scheduler_cache;
 use super::tables::{self, Reading};
 use crate::deletion::worker_transaction;
 use crate::error::Error;
@@ -31,7 +30,7 @@ pub(in crate::worker) fn run(process: &Process) -> Result<(), Error> {
     process.connected.store(true, Ordering::Release);
     processes::prepare_session();
     session::force("stats_fetch_consistency", "cache");
-    scheduler_cache::init();
+    tables::init();
     let mut last_change = background::monotonic();
     let mut read_at = None;
     let mut again = false;

@@ -219,7 +219,10 @@ impl Starter {
             let client = started.task.client;
             match started.task.kind {
                 Kind::Scheduler => {}
-                Kind::Worker => clients.has_ended(client, connected, background::monotonic()),
+                Kind::Worker => {
+                    let used = process.used.load(Ordering::Relaxed);
+                    clients.has_ended(client, connected, used, background::monotonic());
+                }
                 Kind::Builder => builds::has_ended(started.task, connected),
             }
             false

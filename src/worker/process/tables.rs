@@ -1,11 +1,11 @@
 //! Which tables and partitions of a database are to be swept, as its scheduler reads it from the
 //! labels into shared memory.
 
-use super::scheduler_cache::{self, Fingerprinted, Found, Target};
 use crate::citus;
 use crate::deletion::worker_transaction;
 use crate::error::Error;
-use crate::pg::catalog::{self, roles};
+use crate::pg::abi::variable::{ByOid, Variable};
+use crate::pg::catalog::{self, invalidation, roles};
 use crate::pg::server::{activity, background};
 use crate::policy::{Policy, micros};
 use crate::store::{self, Clock, TablePolicy, cache, extension};
@@ -14,6 +14,7 @@ use crate::worker::queue::quota::Claimant;
 use crate::worker::shared::state::{self, Entering, TableKey, TableState};
 use crate::worker::shared::{self, blocked, builds, places};
 use pgrx::pg_sys;
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::Ordering;
@@ -39,10 +40,10 @@ pub(in crate::worker) fn load(reading: Reading) -> Result<Option<bool>, Error> {
     let found = worker_transaction::run(|| {
         // A session announces a change as soon as others can see it, before it sends the
         // invalidations of their caches.
-        scheduler_cache::forget_caches();
+        forget_caches();
         let is_present = extension::is_present();
         if reading == Reading::All || !is_present || citus::is_present() {
-            scheduler_cache::clear();
+            clear();
         }
         if !is_present {
             return Ok(None);
@@ -76,12 +77,12 @@ pub(in crate::worker) fn load(reading: Reading) -> Result<Option<bool>, Error> {
                 let label = bound.get(&found.labelled_table).map(|&(_, label)| label);
                 label == Some(found.label)
             };
-            let target = match scheduler_cache::get(relid).filter(of_now) {
+            let target = match get(relid).filter(of_now) {
                 Some(known) => known.target.map(with_rights),
                 None => {
                     read += 1;
                     if read % CACHED_TABLES == 0 {
-                        scheduler_cache::forget_caches();
+                        forget_caches();
                     }
                     collect(relid, &bound)
                 }
@@ -216,7 +217,7 @@ fn collect(
         label,
         target,
     };
-    scheduler_cache::put(relid, found);
+    put(relid, found);
     target
 }
 
@@ -227,7 +228,7 @@ fn target(relid: pg_sys::Oid, policy: &Policy, label: u64) -> Option<Fingerprint
         return None;
     }
     let in_force = cache::policy(relid).filter(|policy| policy.expires())?;
-    if !catalog::may_act_below(in_force.labelled_table, relid) {
+    if !catalog::cascade::may_act_below(in_force.labelled_table, relid) {
         return None;
     }
     let target = Target {
@@ -317,5 +318,68 @@ fn warn(full: u32, restored: &[pg_sys::Oid]) {
                 catalog::quote_literal(&name)
             ),
         );
+    }
+}
+
+/// A table or partition with rows of its own.
+#[derive(Debug, Clone, Copy)]
+struct Target {
+    labelled_table: pg_sys::Oid,
+    owner: pg_sys::Oid,
+    /// The owner is a superuser.
+    unlimited: bool,
+    drop_partitions: bool,
+    /// How soon a row that is written now can be deleted, in microseconds.
+    shortest: i64,
+}
+
+/// A target with the fingerprint of its policy.
+type Fingerprinted = (Target, u64);
+
+/// What one relation is.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    /// The relation whose label is in force, and the hash of that label.
+    labelled_table: pg_sys::Oid,
+    label: u64,
+    /// `None` if it is no target.
+    target: Option<Fingerprinted>,
+}
+
+/// What the scheduler found of each relation when it last read the relation's policy, until PostgreSQL
+/// invalidates it: where some of many policies change, only those are read anew.
+static FOUND: ByOid<Found> = ByOid::empty();
+/// The session drops its own caches, and nothing has changed because of that.
+static IS_OWN: Variable<Cell<bool>> = Variable::new(Cell::new(false));
+
+/// Registers for invalidations; once in a process.
+pub(in crate::worker) fn init() {
+    invalidation::listen(on_invalidation);
+}
+
+fn get(relid: pg_sys::Oid) -> Option<Found> {
+    FOUND.with_borrow(|found| found.get(&relid).copied())
+}
+
+fn put(relid: pg_sys::Oid, what: Found) {
+    FOUND.with_borrow_mut(|found| found.insert(relid, what));
+}
+
+fn clear() {
+    FOUND.with_borrow_mut(|found| found.clear());
+}
+
+/// Drops all caches of this session but this one: what is read from now on is read from the catalogs.
+/// It takes in no message of another session, so that this cache loses none.
+fn forget_caches() {
+    IS_OWN.set(true);
+    catalog::forget_caches();
+    IS_OWN.set(false);
+}
+
+/// May be called anywhere: does not allocate, raise or look anything up.
+fn on_invalidation(relid: pg_sys::Oid) {
+    if relid != pg_sys::InvalidOid || !IS_OWN.get() {
+        invalidation::forget(&FOUND, relid);
     }
 }

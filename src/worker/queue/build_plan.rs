@@ -11,7 +11,6 @@ pub(in crate::worker) struct Statement {
     pub(in crate::worker) text: String,
 }
 
-/// The next step.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::worker) enum BuildStep {
     /// A statement for which no session waits.

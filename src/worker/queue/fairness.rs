@@ -25,11 +25,8 @@ const SLOW_BATCH: Duration = Duration::from_millis(250);
 const FEW_ROWS: u64 = 10;
 /// An owner that was refused a worker for so long comes before others.
 const REFUSED: i64 = 2_000_000;
-/// How long an owner counts as slow after a slow table was last met.
-const SLOW_FOR: i64 = 600_000_000;
 
 /// Used time, which counts for less as it ages.
-#[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::worker) struct Used {
     micros: i64,
@@ -127,7 +124,6 @@ impl Habit {
         self.slow || self.level > 0
     }
 
-    /// A turn has ended.
     pub(in crate::worker) fn after_turn(&mut self, spent: &Spent, most: Duration) {
         if spent.longest.is_zero() && !spent.dawdled {
             // It has not looked at the table.
@@ -154,13 +150,8 @@ fn micros(time: Duration) -> i64 {
     i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// Whether an owner whose slow table was last met `at` (0 = never) still counts as slow.
-pub(in crate::worker) fn has_slow_table(at: i64, now: i64) -> bool {
-    at != 0 && now.saturating_sub(at) < SLOW_FOR
-}
-
-/// Whether one more worker may have a turn at a slow owner's table while this number of others do: one
-/// worker is left for other owners. With only one worker, the time limits must do.
+/// Whether one more worker may have a turn at a slow table while this number of others do: one worker is left for other
+/// tables. With only one worker, the time limits must do.
 pub(in crate::worker) fn admits_slow(others: usize, workers: usize) -> bool {
     others < workers.saturating_sub(1).max(1)
 }

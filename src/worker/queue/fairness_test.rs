@@ -1,8 +1,6 @@
 //! S5 (docs/security.md): time belongs to owners.
 
-use super::fairness::{
-    Applicant, Backlog, Habit, Spent, Used, admits_slow, has_slow_table, is_slow_batch, rank,
-};
+use super::fairness::{Applicant, Backlog, Habit, Spent, Used, admits_slow, is_slow_batch, rank};
 use std::time::Duration;
 
 const SECOND: i64 = 1_000_000;
@@ -102,8 +100,6 @@ fn one_worker_is_left() {
     assert!(admits_slow(0, 3) && admits_slow(1, 3) && !admits_slow(2, 3));
     assert!(admits_slow(0, 2) && !admits_slow(1, 2));
     assert!(admits_slow(0, 1), "where there is one, its limits must do");
-    assert!(!has_slow_table(0, NOW));
-    assert!(has_slow_table(NOW - SECOND, NOW) && !has_slow_table(NOW - 3600 * SECOND, NOW));
 }
 
 #[test]

@@ -129,7 +129,6 @@ impl Summary {
         (self.least_override > 0).then_some(self.least_override)
     }
 
-    /// An override was seen.
     pub(in crate::worker) fn note_override(&mut self, seconds: i32) {
         self.least_override = self
             .least_override()

@@ -3,14 +3,13 @@
 //! in the catalogs, and a scheduler finds it there.
 
 use super::SharedLock;
-use super::client::Client;
-use super::error_text::ErrorText;
-use super::processes::{self, Kind, Process, Task};
-use super::state::TableKey;
+use super::processes::{self, Client, Kind, Process, Task};
+use super::state::{ErrorText, TableKey, with_table};
 use crate::pg::server::background;
+use crate::settings;
 use crate::worker::queue::build_plan::{self, BuildState};
 use crate::worker::shared;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 
 /// The most tables whose builds are remembered,
@@ -226,4 +225,52 @@ pub(in crate::worker) fn standing(key: TableKey) -> BuildState {
         }
         _ => BuildState::Waiting,
     }
+}
+
+/// The labelled tables of a database that have outgrown being read, with their partitions, by what passes note of their
+/// size (`docs/decisions/0094-no-index-where-none-is-needed.md`).
+pub(in crate::worker) fn outgrown(database: u32) -> HashSet<u32> {
+    let mut read: HashMap<u32, u64> = HashMap::new();
+    SharedLock::shared().for_each(|state| {
+        if state.key.database == database && state.read_blocks > 0 {
+            *read.entry(state.labelled_table).or_default() += u64::from(state.read_blocks);
+        }
+    });
+    let is_outgrown = |&(_, blocks): &(u32, u64)| blocks >= settings::auto_index_min_blocks();
+    let outgrown = read.into_iter().filter(is_outgrown);
+    outgrown.map(|(labelled_table, _)| labelled_table).collect()
+}
+
+/// Notes how many blocks a pass reads at a table. True if its labelled table has outgrown that just now.
+pub(in crate::worker) fn note_size(key: TableKey, blocks: u32) -> bool {
+    let before = with_table(key, |state| {
+        (
+            std::mem::replace(&mut state.read_blocks, blocks),
+            state.labelled_table,
+        )
+    });
+    let Some((before, labelled_table)) = before.filter(|&(before, _)| before < blocks) else {
+        return false;
+    };
+    let mut others = 0;
+    SharedLock::shared().for_each(|state| {
+        if (state.key.database, state.labelled_table) == (key.database, labelled_table)
+            && state.key != key
+        {
+            others += u64::from(state.read_blocks);
+        }
+    });
+    let is_large = |blocks: u32| others + u64::from(blocks) >= settings::auto_index_min_blocks();
+    is_large(blocks) && (before == 0 || !is_large(before))
+}
+
+/// The builder has been at a labelled table: its sizes are to be looked at anew.
+pub(in crate::worker) fn forget_sizes(labelled_table: TableKey) {
+    SharedLock::exclusive().for_each_mut(|state| {
+        if (state.key.database, state.labelled_table)
+            == (labelled_table.database, labelled_table.relid)
+        {
+            state.read_blocks = 0;
+        }
+    });
 }

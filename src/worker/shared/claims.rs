@@ -1,8 +1,7 @@
 //! Which worker works on which table. In shared memory, under the lock.
 
 use super::SharedLock;
-pub(in crate::worker) use super::client::Client;
-use super::owners;
+pub(in crate::worker) use super::processes::Client;
 use super::processes::{self, Kind};
 use super::state::{Progress, TableKey, TableState};
 use crate::pg::server::background;
@@ -18,13 +17,8 @@ use std::time::Duration;
 const LISTED: usize = 512;
 /// Routine looks wait for tables that have become due up to so much later, and no longer.
 const ROUTINE_WAITS: i64 = 1_000_000;
-/// After this time, tables are looked at again that wait because too many workers are at tables
-/// of slow owners.
+/// After this time, tables are looked at again that wait because too many workers are at slow ones.
 const NOT_ADMITTED: i64 = 1_000_000;
-
-/// The time charged to an owner whose code has ended a worker, in microseconds: about what it
-/// took, and the start of another.
-const DEATH: i64 = 3_000_000;
 
 /// An owner's tables, for one of the owner's workers.
 pub(in crate::worker) struct DueTables {
@@ -42,11 +36,6 @@ fn is_held(state: &TableState, me: i32) -> bool {
     pid != 0 && pid != me && is_worker() && background::is_alive(pid)
 }
 
-/// Whether turns at the table count as those of a slow owner.
-fn is_slow(state: &TableState, standing: owners::Standing) -> bool {
-    standing.has_slow_table || state.habit.is_suspect()
-}
-
 /// Lists due tables of this owner, at most [`LISTED`], of which this process is at none. None is claimed before its turn,
 /// so that the owner's other workers may take them, too.
 pub(in crate::worker) fn due_tables(
@@ -59,7 +48,7 @@ pub(in crate::worker) fn due_tables(
     let workers = settings::max_workers();
     let mut lock = SharedLock::exclusive();
     let admits_slow = fairness::admits_slow(processes::others_in_slow_turns(), workers);
-    let (mut all, mut deaths) = (Vec::new(), 0);
+    let (mut due_now, mut first_due) = (Vec::new(), i64::MAX);
     lock.for_each_mut(|state| {
         if state.key.database != database
             || state.owner != owner
@@ -71,27 +60,18 @@ pub(in crate::worker) fn due_tables(
         if std::mem::take(&mut state.claimed_by) != 0 {
             // A worker died at it: treated as a failure, with its pause.
             after_death(state, naptime, now);
-            deaths += 1;
         }
-        let wait = i64::from(state.schedule.is_routine()) * ROUTINE_WAITS;
-        all.push((state.schedule.due, wait, state.habit, state.key));
-    });
-    for _ in 0..deaths {
-        owners::charge(&mut lock, owner, DEATH, true, now);
-    }
-    let standing = owners::standing(&lock, owner, now);
-    let (mut due_now, mut first_due) = (Vec::new(), i64::MAX);
-    for (due, wait, habit, key) in all {
-        let slow = standing.has_slow_table || habit.is_suspect();
-        if due <= now && slow && !admits_slow {
+        let due = state.schedule.due;
+        if due <= now && state.habit.is_suspect() && !admits_slow {
             first_due = first_due.min(now.saturating_add(NOT_ADMITTED));
-            continue;
+            return;
         }
         first_due = first_due.min(due);
         if due <= now {
-            due_now.push((due.saturating_add(wait), key));
+            let wait = i64::from(state.schedule.is_routine()) * ROUTINE_WAITS;
+            due_now.push((due.saturating_add(wait), state.key));
         }
-    }
+    });
     due_now.sort_by_key(|&(since, _)| since);
     due_now.truncate(LISTED);
     DueTables {
@@ -117,7 +97,7 @@ fn after_death(state: &mut TableState, naptime: i64, now: i64) {
 }
 
 /// Begins this process's turn at a table, and returns the time limit of its transactions; `None` if another process is at
-/// it or has had its turn, or too many others are at tables of slow owners.
+/// it or has had its turn, or too many others are at slow tables.
 pub(in crate::worker) fn begin_turn(key: TableKey, now: i64) -> Option<Duration> {
     let me = background::my_pid();
     let most = settings::statement_timeout();
@@ -125,14 +105,12 @@ pub(in crate::worker) fn begin_turn(key: TableKey, now: i64) -> Option<Duration>
     let own = processes::own();
     let mut lock = SharedLock::exclusive();
     let others = processes::others_in_slow_turns();
-    let owner = lock.find(&key)?.owner;
-    let standing = owners::standing(&lock, owner, now);
     let state = lock.find_mut(&key)?;
     // One whose worker has died is listed first.
     if state.claimed_by != 0 || !state.is_target() || state.schedule.due > now {
         return None;
     }
-    let slow = is_slow(state, standing);
+    let slow = state.habit.is_suspect();
     if slow && !fairness::admits_slow(others, workers) {
         return None;
     }
@@ -155,11 +133,10 @@ pub(in crate::worker) fn end_turn(
 ) -> bool {
     let naptime = settings::naptime();
     let most = settings::statement_timeout();
-    let took = i64::try_from(spent.took.as_micros()).unwrap_or(i64::MAX);
     let own = processes::own();
     let mut lock = SharedLock::exclusive();
     if let Some(own) = own {
-        own.clear_turn();
+        own.end_turn(spent.took);
     }
     let Some(state) = lock.find_mut(&key) else {
         return false;
@@ -175,10 +152,8 @@ pub(in crate::worker) fn end_turn(
         // The rows that are left are before the position reached.
         state.schedule.search_again();
     }
-    let (owner, slow) = (state.owner, state.habit.slow);
-    let first = slow && spent.timed_out && !std::mem::replace(&mut state.habit.said, slow);
-    owners::charge(&mut lock, owner, took, slow, now);
-    first
+    let slow = state.habit.slow;
+    slow && spent.timed_out && !std::mem::replace(&mut state.habit.said, slow)
 }
 
 /// Gives up the turn of this process, as if it had not had it.
@@ -199,8 +174,6 @@ pub(in crate::worker) struct Waiting {
     pub(in crate::worker) first_due: i64,
     /// How many are due.
     pub(in crate::worker) due: usize,
-    /// The owner's rank.
-    pub(in crate::worker) rank: i64,
 }
 
 /// What waits, after these writes.
@@ -210,7 +183,6 @@ pub(in crate::worker) fn waiting(
 ) -> HashMap<Client, Waiting> {
     let workers = settings::max_workers();
     let mut waiting: HashMap<Client, Waiting> = HashMap::new();
-    let mut suspects = Vec::new();
     let mut lock = SharedLock::exclusive();
     let admits_slow = fairness::admits_slow(processes::others_in_slow_turns(), workers);
     lock.for_each_mut(|state| {
@@ -230,28 +202,14 @@ pub(in crate::worker) fn waiting(
         let entry = waiting.entry(client).or_insert_with(|| Waiting {
             first_due: i64::MAX,
             due: 0,
-            rank: 0,
         });
         if due <= now && !admits_slow && state.habit.is_suspect() {
-            suspects.push(client);
+            entry.first_due = entry.first_due.min(now.saturating_add(NOT_ADMITTED));
             return;
         }
         entry.first_due = entry.first_due.min(due);
         entry.due += usize::from(due <= now);
     });
-    for client in suspects {
-        if let Some(entry) = waiting.get_mut(&client) {
-            entry.first_due = entry.first_due.min(now.saturating_add(NOT_ADMITTED));
-        }
-    }
-    for (client, entry) in &mut waiting {
-        let standing = owners::standing(&lock, client.owner, now);
-        entry.rank = standing.rank;
-        if standing.has_slow_table && !admits_slow && entry.due > 0 {
-            entry.due = 0;
-            entry.first_due = now.saturating_add(NOT_ADMITTED);
-        }
-    }
     waiting
 }
 

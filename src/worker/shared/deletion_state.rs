@@ -31,7 +31,6 @@ pub(crate) enum Halt {
     Recovered,
     /// Workers leave templates alone.
     Template,
-    /// There is no launcher.
     NoLauncher,
     /// The launcher finds no slot for a worker.
     NoSlot,
@@ -81,7 +80,7 @@ pub(crate) fn is_worked_on() -> bool {
 /// tables of Citus, only what the coordinator drops as a whole.
 pub(crate) fn expiring(labelled_table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     let is_dropped = |relid| {
-        catalog::class(relid).is_some_and(|class| class.is_partition)
+        catalog::is_partition(relid)
             && citus::is_coordinator()
             && label_of(labelled_table).is_some_and(|policy| policy.drop_partitions)
     };

@@ -4,14 +4,10 @@
 pub(in crate::worker) mod blocked;
 pub(in crate::worker) mod builds;
 pub(in crate::worker) mod claims;
-pub(in crate::worker) mod client;
 pub(crate) mod counters;
 pub(crate) mod deletion_state;
-pub(crate) mod error_text;
 pub(crate) mod leave_database;
 pub(in crate::worker) mod log;
-pub(in crate::worker) mod outgrown;
-pub(in crate::worker) mod owners;
 pub(crate) mod places;
 pub(crate) mod prepared_transactions;
 pub(in crate::worker) mod processes;
@@ -19,22 +15,18 @@ pub(in crate::worker) mod progress;
 pub(crate) mod state;
 pub(in crate::worker) mod stored_clock;
 pub(in crate::worker) mod stored_counters;
-pub(in crate::worker) mod turn_report;
 pub(crate) mod wakeups;
 pub(crate) mod worker_report;
-pub(in crate::worker) mod write_marks;
 
 use self::blocked::BlockedRow;
 use self::builds::{BUILDS, Build};
-use crate::worker::queue::clock;
-
-use self::owners::{Account, OWNERS};
 use self::prepared_transactions::{PREPARED, PreparedWrites};
 use self::processes::{PROCESSES, Process};
 use self::state::{TableKey, TableState};
 use crate::pg::server::background;
 use crate::pg::server::shmem::{self, UnderLock};
 use crate::settings;
+use crate::worker::queue::clock;
 use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicI64, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 };
@@ -83,7 +75,6 @@ pub(super) struct SharedMemory {
     pub(super) prepared: [PreparedWrites; PREPARED],
     pub(super) builds: UnderLock<[Build; BUILDS]>,
     pub(super) blocked: UnderLock<[BlockedRow; BLOCKED_ROWS]>,
-    pub(super) owners: UnderLock<[Account; OWNERS]>,
 }
 
 /// A database that has TTL tables, or must be checked for some.
@@ -218,7 +209,6 @@ pub(super) fn wake_launcher() {
     background::set_latch(control().launcher_latch.load(Ordering::Relaxed));
 }
 
-/// The databases with slots.
 pub(super) fn databases() -> impl Iterator<Item = (u32, &'static Database)> {
     let taken = control().taken.load(Ordering::Acquire);
     let slots = control().databases.iter().take(taken);

@@ -2,8 +2,6 @@
 //! database and owner, and what each is at. The launcher alone gives places away, and starts the
 //! process for each.
 
-use super::client::Client;
-use super::turn_report::Report;
 use crate::pg::server::background;
 use crate::pg::session;
 use crate::pg::session::owner_session::{self, Ownership};
@@ -13,6 +11,7 @@ use std::ffi::{CStr, CString};
 use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicI64, AtomicU8, AtomicU32, AtomicUsize, Ordering,
 };
+use std::time::Duration;
 
 /// The most schedulers at a time: it leaves when it has read the policies of its database, if another
 /// one waits.
@@ -84,7 +83,6 @@ pub(in crate::worker) struct Process {
     pub(in crate::worker) connected: AtomicBool,
     /// It waits for something to do.
     pub(in crate::worker) idle: AtomicBool,
-    /// When it was started.
     pub(in crate::worker) started_at: AtomicI64,
     /// When its current transaction must have ended; 0: there is none. The launcher ends a process
     /// that is past this: nothing within the process can prevent that.
@@ -93,10 +91,12 @@ pub(in crate::worker) struct Process {
     pub(in crate::worker) turn: AtomicI64,
     /// That turn has been going on for long.
     pub(in crate::worker) long: AtomicBool,
-    /// That turn is at a table of a slow owner.
+    /// That turn is at a slow table.
     pub(in crate::worker) slow: AtomicBool,
     /// Others wait for this process.
     pub(in crate::worker) give_way: AtomicBool,
+    /// How much time its turns have taken, pauses excluded.
+    pub(in crate::worker) used: AtomicI64,
     pub(in crate::worker) report: Report,
 }
 
@@ -143,17 +143,23 @@ impl Process {
         self.connected.store(false, Ordering::Relaxed);
         self.idle.store(false, Ordering::Relaxed);
         self.started_at.store(now, Ordering::Relaxed);
+        self.used.store(0, Ordering::Relaxed);
         self.pid.store(STARTING, Ordering::Release);
     }
 
-    /// Frees the place; whether its process had connected stays for the launcher.
+    /// Frees the place; whether its process had connected, and what it has used, stays for the launcher.
     pub(in crate::worker) fn free(&self) {
+        let turn = self.turn.load(Ordering::Relaxed);
+        if turn != 0 {
+            // Code of the owner has ended it.
+            let took = background::monotonic().saturating_sub(turn);
+            self.used.fetch_add(took, Ordering::Relaxed);
+        }
         self.clear_turn();
         self.database.store(0, Ordering::Relaxed);
         self.pid.store(0, Ordering::Release);
     }
 
-    /// Notes that it is in no turn.
     pub(in crate::worker) fn clear_turn(&self) {
         self.report.set_table(0);
         self.deadline.store(0, Ordering::Relaxed);
@@ -161,6 +167,13 @@ impl Process {
         self.turn.store(0, Ordering::Relaxed);
         self.give_way.store(false, Ordering::Relaxed);
         self.long.store(false, Ordering::Release);
+    }
+
+    /// Notes that its turn has ended, and how long it took.
+    pub(in crate::worker) fn end_turn(&self, took: Duration) {
+        let took = i64::try_from(took.as_micros()).unwrap_or(i64::MAX);
+        self.used.fetch_add(took, Ordering::Relaxed);
+        self.clear_turn();
     }
 
     /// Notes that it begins a turn at a table.
@@ -236,7 +249,7 @@ pub(in crate::worker) fn tables_of_earlier_turns() -> Vec<u32> {
     earlier.map(|(_, table)| table).collect()
 }
 
-/// How many other workers are in a turn at a slow owner's table.
+/// How many other workers are in a turn at a slow table.
 pub(in crate::worker) fn others_in_slow_turns() -> usize {
     let me = background::my_pid();
     let slow = |process: &&Process| {
@@ -317,5 +330,73 @@ fn settings_of_transactions(set: &dyn Fn(&CStr, &CStr)) {
     }
     if let Ok(timeout) = CString::new(settings::lock_timeout_ms().to_string()) {
         set(c"lock_timeout", &timeout);
+    }
+}
+
+/// An owner in a database: whose tables one worker deletes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(in crate::worker) struct Client {
+    pub(in crate::worker) database: u32,
+    pub(in crate::worker) owner: u32,
+}
+
+/// What a worker's slot says of its turn. Each field stands for itself, as in pg_stat_progress_*: a reader of all of
+/// them may see two moments.
+#[repr(C)]
+pub(in crate::worker) struct Report {
+    /// The table of its turn; 0 = none.
+    pub(super) table: AtomicU32,
+    /// A [`Phase`].
+    pub(super) phase: AtomicU8,
+    /// 0, or a [`crate::worker::queue::throttle::Cause`] of the pause that is going on.
+    pub(super) pause: AtomicU8,
+    /// The share of its time that it deletes, in hundredths of a percent; 0 = not known yet.
+    pub(super) effort: AtomicU32,
+}
+
+/// What a worker does in its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(in crate::worker) enum Phase {
+    Idle,
+    Preparing,
+    DroppingPartition,
+    SweepingIndex,
+    SweepingHeap,
+    LookingAhead,
+}
+
+impl Phase {
+    pub(super) const ALL: [(Self, &'static str); 6] = [
+        (Self::Idle, "idle"),
+        (Self::Preparing, "preparing"),
+        (Self::DroppingPartition, "dropping partition"),
+        (Self::SweepingIndex, "sweeping index"),
+        (Self::SweepingHeap, "sweeping heap"),
+        (Self::LookingAhead, "looking ahead"),
+    ];
+}
+
+impl Report {
+    pub(in crate::worker) fn table(&self) -> Option<u32> {
+        Some(self.table.load(Ordering::Relaxed)).filter(|&table| table != 0)
+    }
+
+    /// A turn begins at a table, or, with 0, ends.
+    pub(in crate::worker) fn set_table(&self, table: u32) {
+        let phase = if table == 0 {
+            Phase::Idle
+        } else {
+            Phase::Preparing
+        };
+        self.phase.store(phase as u8, Ordering::Relaxed);
+        self.pause.store(0, Ordering::Relaxed);
+        self.table.store(table, Ordering::Relaxed);
+    }
+
+    /// A new process has come into the slot.
+    pub(in crate::worker) fn clear(&self) {
+        self.set_table(0);
+        self.effort.store(0, Ordering::Relaxed);
     }
 }

@@ -2,7 +2,6 @@
 //! shared memory, under the lock.
 
 use super::counters::Counters;
-use super::error_text::ErrorText;
 pub(in crate::worker) use super::progress::Progress;
 use super::{ExclusiveLock, SharedLock};
 use crate::deletion::receiver::FoundRow;
@@ -92,7 +91,6 @@ pub(crate) struct TableState {
     pub(in crate::worker) catalogs_seen: i64,
     /// The only row of the current batch.
     pub(in crate::worker) single: Option<FoundRow>,
-    /// The last error.
     pub(crate) error: ErrorText<262>,
 }
 
@@ -177,7 +175,6 @@ impl Entering {
         }
     }
 
-    /// The state of a table that has one.
     pub(in crate::worker) fn state(&mut self, key: &TableKey) -> Option<&mut TableState> {
         self.lock.find_mut(key)
     }
@@ -316,4 +313,35 @@ pub(crate) fn tables_of(database: u32) -> Vec<TableState> {
         }
     });
     states
+}
+
+/// The text of an error, of at most `N` bytes. Valid when zeroed: there is none.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ErrorText<const N: usize> {
+    len: u16,
+    bytes: [u8; N],
+}
+
+impl<const N: usize> Default for ErrorText<N> {
+    fn default() -> Self {
+        Self {
+            len: 0,
+            bytes: [0; N],
+        }
+    }
+}
+
+impl<const N: usize> ErrorText<N> {
+    pub(crate) fn get(&self) -> Option<String> {
+        let bytes = self.bytes.get(..usize::from(self.len))?;
+        (!bytes.is_empty()).then(|| String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    /// Keeps the text, cut at a character boundary.
+    pub(in crate::worker) fn set(&mut self, text: &str) {
+        let end = text.floor_char_boundary(N);
+        self.bytes[..end].copy_from_slice(&text.as_bytes()[..end]);
+        self.len = u16::try_from(end).unwrap_or(0);
+    }
 }

@@ -1,8 +1,8 @@
 //! What each worker is at, for `ttl.progress`.
 
+pub(in crate::worker) use super::processes::Phase;
 use super::processes::{self, Kind, Process, STARTING};
 use super::state::{self, TableKey};
-pub(in crate::worker) use super::turn_report::Phase;
 use crate::pg::server::background;
 use crate::worker::queue::throttle::Cause;
 use std::sync::atomic::Ordering;

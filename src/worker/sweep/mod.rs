@@ -7,7 +7,6 @@ pub(in crate::worker) mod pass_end;
 pub(in crate::worker) mod ranges;
 pub(in crate::worker) mod referred_rows;
 pub(in crate::worker) mod turn;
-pub(in crate::worker) mod unreadable;
 pub(in crate::worker) mod without_deletion;
 
 use self::turn::{Step, Turn};
@@ -20,7 +19,7 @@ use crate::pg::server::background;
 use crate::settings;
 use crate::worker::queue::schedule;
 use crate::worker::shared::worker_report::{self, Phase};
-use crate::worker::shared::{outgrown, state, wakeups};
+use crate::worker::shared::{builds, state, wakeups};
 use std::time::Duration;
 
 /// After this number of rows of a pass, the other order may be better: what decides costs as much as some 1,000 rows.
@@ -225,7 +224,7 @@ impl Turn<'_> {
             true => probe::size_for_builder(&self.job, blocks)?,
             false => 0,
         };
-        if outgrown::note(self.key, size) {
+        if builds::note_size(self.key, size) {
             wakeups::tell_of_change(self.key.database);
         }
         Ok(())

@@ -20,7 +20,7 @@ impl Turn<'_> {
             && let Ok(Some(referred)) = Referred::of(&self.job)
         {
             self.job.named = referred.tables.clone();
-            self.aside.leave_out(&referred);
+            self.aside.referred = referred.exclusion();
             self.referred = Some(referred);
         }
     }

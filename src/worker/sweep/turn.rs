@@ -33,7 +33,6 @@ const FUTILE_SHARE: i64 = 100;
 /// From this number of failures in a row, the problem counts as lasting.
 const LONG: u32 = 5;
 
-/// A turn that is going on.
 pub(in crate::worker) struct Turn<'a> {
     pub(in crate::worker) key: TableKey,
     pub(in crate::worker) job: Job,

@@ -110,14 +110,10 @@ pub(super) fn owners() -> Vec<Owner> {
             "no_usage",
             "REVOKE USAGE ON SCHEMA {o} FROM {o}; REVOKE ALL ON SCHEMA {o} FROM PUBLIC; ALTER SCHEMA {o} OWNER TO postgres",
         ),
-        // Rows that are deleted one by one, without SQL, need no privilege.
-        Owner {
-            outcome: Outcome::Either,
-            ..owner(
-                "may_not_delete",
-                "REVOKE DELETE ON ALL TABLES IN SCHEMA {o} FROM {o}",
-            )
-        },
+        owner(
+            "may_not_delete",
+            "REVOKE DELETE ON ALL TABLES IN SCHEMA {o} FROM {o}",
+        ),
         owner("sees_nothing", RLS),
         owner("sees_by_setting", joined(RLS, TENANT)),
         owner(

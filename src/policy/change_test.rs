@@ -1,7 +1,7 @@
 //! C23, C24: rows are deleted no sooner than they may be, and not much later.
 
+use super::change::*;
 use super::expiry::Ttl;
-use super::undo::*;
 use super::*;
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ fn is_live(ts: i64, ttl: i32, now: i64) -> bool {
     super::is_live(Some(ts), Ttl::Seconds(ttl), now)
 }
 
-/// The condition by which deletion keeps rows, as `visibility/undo_condition.rs` writes it.
+/// The condition by which deletion keeps rows, as `visibility/own_query.rs` writes it.
 fn is_kept(ts: i64, ttl: i32, keep: i32, now: i64) -> bool {
     is_live(expires_at(Some(ts), Ttl::Seconds(ttl)), keep, now)
 }
