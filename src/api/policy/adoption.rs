@@ -260,8 +260,8 @@ fn clock(relid: pg_sys::Oid, asked: &Asked, consent: &Consent) -> Result<Option<
     let ahead = format!(
         "{column} OPERATOR(pg_catalog.>) (pg_catalog.statement_timestamp() OPERATOR(pg_catalog.+) '1 hour'::pg_catalog.interval)"
     );
-    let is_end =
-        is_end(name) || filled.met >= 0.5 && mass_expiry::estimate(relid, &ahead).met >= 0.5;
+    let is_ahead = || mass_expiry::estimate(relid, &ahead).met >= 0.5;
+    let is_end = is_end(name) || asked.ts_column.is_some() && filled.met >= 0.5 && is_ahead();
     let seconds = match is_end {
         true => Some(0),
         false => asked.default_ttl.filter(|&seconds| seconds > 0),
