@@ -14,7 +14,18 @@ use crate::settings;
 use crate::store::{cache, paused_tables};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
+
+/// Has a worker come for a row of a table.
+type Ask = fn(pg_sys::Oid, (u32, u16));
+
+static ASK: OnceLock<Ask> = OnceLock::new();
+
+/// Called once, at load.
+pub(crate) fn init(ask: Ask) {
+    ASK.get_or_init(|| ask);
+}
 
 /// How long a session waits for a worker.
 const LONGEST: Duration = Duration::from_secs(5);
@@ -32,6 +43,16 @@ pub(crate) extern "C-unwind" fn is_left(relid: pg_sys::Oid, runs_code: bool) -> 
         reach::refuse_strangers_triggers(relid, class.owner);
     }
     gate::is_untrusted(class.owner) && (runs_code || reach::sets_off_code(relid))
+}
+
+/// As [`wait`], for this row, which the worker is to delete first.
+#[pg_guard]
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+pub(crate) extern "C-unwind" fn wait_for(relid: pg_sys::Oid, row: (u32, u16), since: Instant) {
+    if let Some(ask) = ASK.get().filter(|_| is_served(relid)) {
+        ask(relid, row);
+    }
+    wait(relid, since);
 }
 
 /// Waits for a moment; raises 55006 if no worker comes to the table for the time being, or none seems to, since that goes on

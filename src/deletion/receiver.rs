@@ -163,8 +163,6 @@ pub(crate) fn collect_locked(
 #[inline]
 fn found(sent: SentRow<'_>) -> FoundRow {
     let key = sent.value(2).map(|key| key.value() as i64);
-    let tid = sent.tid(1);
-    let block = u32::from(tid.ip_blkid.bi_hi) << 16 | u32::from(tid.ip_blkid.bi_lo);
-    let offset = tid.ip_posid;
+    let (block, offset) = query::tid_parts(sent.tid(1));
     FoundRow { block, offset, key }
 }

@@ -16,6 +16,7 @@ use crate::pg::abi::externs;
 use crate::pg::exec::evaluator::IndexExpressions;
 use crate::pg::exec::scan::{Index, KeyValues, Scan, Writer};
 use crate::pg::exec::table::Slot;
+use crate::pg::exec::query;
 use crate::pg::session::scoped::Scope;
 use std::time::Instant;
 
@@ -116,7 +117,7 @@ enum LookupEnd {
     /// Another session writes or deletes one.
     Waits(Writer),
     /// The table's owner must delete one.
-    Left,
+    Left((u32, u16)),
 }
 
 impl Lookup<'_> {
@@ -171,9 +172,9 @@ impl Lookup<'_> {
                 *changes += 1;
                 *changes < MAX_CHANGES
             }
-            LookupEnd::Left => {
+            LookupEnd::Left(row) => {
                 let since = *wait.since.get_or_insert_with(Instant::now);
-                left_to_owner::wait(self.new.row.table().oid(), since);
+                left_to_owner::wait_for(self.new.row.table().oid(), row, since);
                 wait.is_over();
                 true
             }
@@ -203,7 +204,7 @@ impl Lookup<'_> {
             }
             match removal::remove(slot, self.plan.deletion) {
                 RemovalOutcome::Changed => return LookupEnd::Changed,
-                RemovalOutcome::Left => return LookupEnd::Left,
+                RemovalOutcome::Left => return LookupEnd::Left(query::tid_parts(slot.tid())),
                 RemovalOutcome::Gone | RemovalOutcome::Kept => {}
             }
         }

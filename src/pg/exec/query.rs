@@ -19,6 +19,12 @@ use std::ffi::CString;
 /// The type and value of a parameter; `None` is NULL.
 pub(crate) type Parameter = (pg_sys::Oid, Option<Datum>);
 
+/// The block, and the offset in it.
+pub(crate) fn tid_parts(tid: ItemPointerData) -> (u32, u16) {
+    let block = u32::from(tid.ip_blkid.bi_hi) << 16 | u32::from(tid.ip_blkid.bi_lo);
+    (block, tid.ip_posid)
+}
+
 /// A parameter of type `tid[]`, of blocks and offsets; in the transaction's memory.
 pub(crate) fn tids(rows: impl Iterator<Item = (u32, u16)>) -> Parameter {
     let mut tids: Vec<ItemPointerData> = rows

@@ -41,11 +41,21 @@ pub(crate) struct Schedule {
     not_before: i64,
     /// The next look is a routine one, for `ttl.naptime`.
     routine: bool,
+    /// A session waits for a row, and the next look is for that: what was planned before.
+    asked: Option<Planned>,
     /// When the turn began that is going on.
     turn_began: Option<i64>,
     /// What has arrived since the turn began. The turn may have looked before it, so it does not
     /// count as seen when the turn ends.
     arrived: Arrived,
+}
+
+/// A look that is put off for rows that sessions wait for.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Planned {
+    due: i64,
+    routine: bool,
 }
 
 /// What has arrived during a turn.
@@ -58,6 +68,8 @@ struct Arrived {
     full: bool,
     /// The policy has changed.
     changed: bool,
+    /// A session waits for a row.
+    asked: bool,
 }
 
 impl Arrived {
@@ -65,6 +77,7 @@ impl Arrived {
         due: i64::MAX,
         full: false,
         changed: false,
+        asked: false,
     };
 }
 
@@ -89,6 +102,8 @@ pub(in crate::worker) enum Outcome {
         /// Looks are expensive here: no more often than this.
         interval: i64,
     },
+    /// Rows that sessions wait for are done; the table was not looked through.
+    Asked,
     /// The table could not be worked on.
     Failed,
 }
@@ -112,6 +127,7 @@ impl Default for Schedule {
             last_full: i64::MIN,
             not_before: i64::MIN,
             routine: false,
+            asked: None,
             turn_began: None,
             arrived: Arrived::NOTHING,
         }
@@ -136,6 +152,25 @@ impl Schedule {
         }
         self.full |= arrived.full;
         self.routine &= arrived.due == i64::MAX;
+    }
+
+    /// A session waits for a row: a turn is due now, at that row only, unless one was due anyhow.
+    pub(in crate::worker) fn ask(&mut self, now: i64) {
+        if self.turn_began.is_some() {
+            self.arrived.asked = true;
+        } else if self.asked.is_none() && self.due > now {
+            self.asked = Some(Planned {
+                due: self.due,
+                routine: self.routine,
+            });
+            self.due = now;
+            self.routine = false;
+        }
+    }
+
+    /// Whether this turn is for rows only that sessions wait for.
+    pub(in crate::worker) fn is_only_asked(&self, now: i64) -> bool {
+        self.asked.is_some_and(|planned| planned.due > now)
     }
 
     /// Whether this is a routine scan: no row is known to have expired, and no policy has changed.
@@ -165,6 +200,10 @@ impl Schedule {
             .max(self.not_before);
         self.due = self.due.min(due);
         self.routine = false;
+        if let Some(planned) = &mut self.asked {
+            planned.due = planned.due.min(due);
+            planned.routine = false;
+        }
     }
 
     /// Whether this look begins at the very beginning of the index.
@@ -205,8 +244,12 @@ impl Schedule {
     ) -> bool {
         self.turn_began = None;
         let arrived = std::mem::replace(&mut self.arrived, Arrived::NOTHING);
-        self.last_look = now;
-        self.routine = false;
+        if let (Outcome::Asked, Some(planned)) = (outcome, self.asked.take()) {
+            (self.due, self.routine) = (planned.due, planned.routine);
+        } else {
+            self.last_look = now;
+            self.routine = false;
+        }
         if arrived.changed {
             self.now();
             return true;
@@ -215,6 +258,9 @@ impl Schedule {
         self.conclude(outcome, naptime, now);
         if arrived.due != i64::MAX {
             self.look_for_writes(arrived.due);
+        }
+        if arrived.asked {
+            self.ask(now);
         }
         false
     }
@@ -271,6 +317,7 @@ impl Schedule {
                 // Writes do not shorten that.
                 self.not_before = self.due;
             }
+            Outcome::Asked => {}
             Outcome::Failed => {
                 self.failures = self.failures.saturating_add(1);
                 self.due = now.saturating_add(pause(self.failures, naptime));
@@ -304,6 +351,7 @@ impl Schedule {
 
     /// The table is not to be swept (any more).
     pub(in crate::worker) fn never(&mut self) {
+        self.asked = None;
         self.due = i64::MAX;
     }
 
@@ -313,6 +361,7 @@ impl Schedule {
             self.arrived.changed = true;
             return;
         }
+        self.asked = None;
         self.not_before = i64::MIN;
         self.due = i64::MIN;
         self.routine = false;

@@ -18,6 +18,8 @@ enum Event {
     Searched(usize),
     Ended(usize, Outcome),
     PolicyChanged(usize),
+    /// A session waits for a row.
+    Asked(usize),
     Time,
 }
 
@@ -95,6 +97,7 @@ impl Model {
                 self.tables[table].comes();
                 self.tables[table].patience = SECOND;
             }
+            Event::Asked(table) => self.tables[table].schedule.ask(now),
             Event::Time => self.now += SECOND,
             Event::Began(worker) => {
                 let other = self.at[1 - worker];
@@ -121,15 +124,26 @@ impl Model {
                 table.searched |= table.seen;
             }
             Event::Ended(worker, outcome) => {
-                let Some(at) = self.at[worker].take() else {
+                let Some(at) = self.at[worker] else {
                     return false;
                 };
                 let table = &mut self.tables[at];
+                // Such a turn searches nothing.
+                let may_be_asked = !table.searched && table.schedule.is_only_asked(now);
+                if outcome == Outcome::Asked && !may_be_asked {
+                    return false;
+                }
+                self.at[worker] = None;
                 let void = table.schedule.after_turn(outcome, NAP, now);
                 let (done, delayed) = match outcome {
                     Outcome::Done { leftover, .. } => (true, leftover),
                     Outcome::Failed | Outcome::Resting { .. } => (false, true),
                     Outcome::Unfinished => (false, false),
+                    // Nothing was looked through, and the next look is due as before.
+                    Outcome::Asked => {
+                        table.seen = false;
+                        return true;
+                    }
                 };
                 if done && table.searched && !void {
                     table.unseen = false;
@@ -162,6 +176,7 @@ fn no_order_of_events_loses_one() {
     let outcomes = [
         Outcome::Unfinished,
         Outcome::Failed,
+        Outcome::Asked,
         Outcome::Resting {
             until: START + 30 * SECOND,
             interval: 0,
@@ -182,6 +197,7 @@ fn no_order_of_events_loses_one() {
         events.extend([
             Event::Written(n),
             Event::PolicyChanged(n),
+            Event::Asked(n),
             Event::Began(n),
             Event::Searched(n),
         ]);

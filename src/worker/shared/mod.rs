@@ -1,6 +1,7 @@
 //! What launcher, workers and sessions share: who works where, what is due, what was done. Empty
 //! after each start of the server and each crash.
 
+pub(in crate::worker) mod asked;
 pub(in crate::worker) mod blocked;
 pub(in crate::worker) mod builds;
 pub(in crate::worker) mod claims;
@@ -18,6 +19,7 @@ pub(in crate::worker) mod stored_counters;
 pub(crate) mod wakeups;
 pub(crate) mod worker_report;
 
+use self::asked::{ASKED, AskedRow};
 use self::blocked::BlockedRow;
 use self::builds::{BUILDS, Build};
 use self::prepared_transactions::{PREPARED, PreparedWrites};
@@ -74,6 +76,7 @@ pub(super) struct SharedMemory {
     pub(super) wants_wake: AtomicBool,
     pub(super) prepared: [PreparedWrites; PREPARED],
     pub(super) builds: UnderLock<[Build; BUILDS]>,
+    pub(super) asked: UnderLock<[AskedRow; ASKED]>,
     pub(super) blocked: UnderLock<[BlockedRow; BLOCKED_ROWS]>,
 }
 

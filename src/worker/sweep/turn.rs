@@ -6,7 +6,7 @@ use super::without_deletion::{held_until, measure_backlog, rest, scheduled, unch
 use crate::deletion::job::Job;
 use crate::deletion::referred::Referred;
 use crate::deletion::set_aside::SetAside;
-use crate::deletion::{batch_size, probe, worker_transaction};
+use crate::deletion::{batch, batch_size, probe, worker_transaction};
 use crate::error::Error;
 use crate::pg::catalog::{self, constraints};
 use crate::pg::server::{activity, background, timeout};
@@ -16,7 +16,7 @@ use crate::worker::queue::fairness::{LONG_TURN, PATIENCE, Spent};
 use crate::worker::queue::schedule::{self, Outcome};
 use crate::worker::shared::state::{self, Progress, TableKey};
 use crate::worker::shared::worker_report::{self, Phase};
-use crate::worker::shared::{self, blocked, claims, log, processes, wakeups};
+use crate::worker::shared::{self, asked, blocked, claims, log, processes, wakeups};
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::time::{Duration, Instant};
 
@@ -138,8 +138,28 @@ fn work(key: TableKey, drops: bool, pace: &mut Pace) -> Result<Outcome, Error> {
         return Ok(Outcome::Resting { until, interval: 0 });
     }
     activity::working(&format!("ttl: deleting expired rows of {}", job.name));
+    delete_asked(key, &job);
+    let now = background::monotonic();
+    if state::with_table(key, |state| state.schedule.is_only_asked(now)) == Some(true) {
+        return Ok(Outcome::Asked);
+    }
     // Another worker has just found that the table is not to be swept any more.
     Turn::begin(key, job, pace).map_or(Ok(nothing), Turn::run)
+}
+
+/// Deletes the rows that sessions wait for, one by one: what keeps one does not concern the others. A pass deals with what
+/// stays.
+fn delete_asked(key: TableKey, job: &Job) {
+    for row in asked::take(key) {
+        let done = batch::run(job, &job.expired_at(&[row]), 1, &|_| {});
+        let deleted = done.map_or(0, |done| done.tally.deleted);
+        state::with_table(key, |state| {
+            let rows = i64::try_from(deleted).unwrap_or(0);
+            state.counters.batches += i64::from(rows > 0);
+            state.counters.rows_deleted += rows;
+            state.counters.backlog = (state.counters.backlog - rows).max(0);
+        });
+    }
 }
 
 /// Whether another worker is at a table that this one refers to and that refers to it. Rows that expire together

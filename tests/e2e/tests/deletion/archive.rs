@@ -283,3 +283,30 @@ fn whole_partition() {
     assert_eq!(disk.count("gone"), 500);
     assert_eq!(disk.value("SELECT to_regclass('p1')"), "p1");
 }
+
+/// The key of an expired row is free for a user who may not run the owner's code, however long a pass takes: a worker comes
+/// for the row.
+#[test]
+fn a_worker_comes_for_a_key() {
+    let database = server().database("came");
+    let mut disk = database.disk();
+    disk.run(
+        "CREATE TABLE t (id integer PRIMARY KEY, note text); CREATE TABLE archive (LIKE t);
+         SELECT ttl.enable('t', 3600, index => 'none');
+         ALTER TABLE archive ADD COLUMN _ts timestamptz, ADD COLUMN ttl integer;
+         SELECT ttl.archive_to('t', 'archive');
+         INSERT INTO t SELECT n, repeat('x', 500) FROM generate_series(1, 400000) AS n;
+         CREATE ROLE user_of_keys LOGIN; GRANT SELECT, INSERT ON t TO user_of_keys",
+    );
+    let mut user = database.connect_as("user_of_keys");
+    for id in 1..=5 {
+        disk.run(&format!("UPDATE t SET ttl = 1 WHERE id = {id} * 70000"));
+        user.wait_until(
+            &format!("SELECT count(*) FROM t WHERE id = {id} * 70000"),
+            "0",
+            PATIENCE,
+        );
+        user.run(&format!("INSERT INTO t VALUES ({id} * 70000, 'new')"));
+    }
+    assert_eq!(disk.value("SELECT count(*) FROM archive"), "5");
+}
