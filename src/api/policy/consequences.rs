@@ -44,13 +44,27 @@ pub(in crate::api) fn new_columns(relid: pg_sys::Oid, policy: &Policy) -> Vec<St
     columns.filter(is_new).cloned().collect()
 }
 
+/// The table's name; of a temporary one, that which its session can write.
+fn name_here(relid: pg_sys::Oid) -> String {
+    match is_temporary(relid) {
+        true => format!(
+            "pg_temp.{}",
+            quote_identifier(&catalog::relation_name(relid))
+        ),
+        false => qualified_name(relid),
+    }
+}
+
+fn is_temporary(relid: pg_sys::Oid) -> bool {
+    catalog::class(relid).is_some_and(|class| class.persistence == pg_sys::RELPERSISTENCE_TEMP)
+}
+
 /// No background process sees such a table.
 fn temporary(relid: pg_sys::Oid) {
-    let is_temporary = |class: catalog::Class| class.persistence == pg_sys::RELPERSISTENCE_TEMP;
-    if !catalog::class(relid).is_some_and(is_temporary) {
+    if !is_temporary(relid) {
         return;
     }
-    let table = qualified_name(relid);
+    let table = name_here(relid);
     Error::for_notice(format!(
         "expired rows of temporary table {table} are not deleted in the background"
     ))
@@ -67,7 +81,7 @@ pub(in crate::api) fn tell_of_new_columns(relid: pg_sys::Oid, added: &[String]) 
     if added.is_empty() {
         return;
     }
-    let (table, columns) = (qualified_name(relid), shown(added));
+    let (table, columns) = (name_here(relid), shown(added));
     Error::for_notice(format!(
         "table {table} has new columns, which SELECT * and RETURNING * return: {columns}"
     ))
