@@ -14,9 +14,9 @@ use crate::clock::now::now;
 use crate::deletion::left_to_owner;
 use crate::pg::abi::externs;
 use crate::pg::exec::evaluator::IndexExpressions;
+use crate::pg::exec::query;
 use crate::pg::exec::scan::{Index, KeyValues, Scan, Writer};
 use crate::pg::exec::table::Slot;
-use crate::pg::exec::query;
 use crate::pg::session::scoped::Scope;
 use std::time::Instant;
 

@@ -20,7 +20,7 @@
 //! | | `state`, `progress`, `claims` | tables; how far each is; which worker is at which |
 //! | | `processes`, `worker_report` | the processes, and what each is for; what each worker is at |
 //! | | `builds` | which indexes are wanted; which tables have outgrown being read |
-//! | | `blocked`, `requested` | rows that cannot be deleted; rows that sessions wait for |
+//! | | `blocked`, `asked` | rows that cannot be deleted; rows that sessions wait for |
 //! | | `wakeups`, `prepared_transactions` | what sessions tell at commit and at COMMIT PREPARED |
 //! | | `counters`, `stored_counters` | what is counted; counters that survive a restart |
 //! | | `stored_clock` | the time, which survives a restart |
