@@ -84,11 +84,13 @@ fn tell(relid: pg_sys::Oid, deleted: u64) {
         return;
     }
     let table = catalog::qualified_name(relid);
-    Error::for_notice(format!(
-        "{deleted} expired rows of table {table} were deleted"
-    ))
-    .detail("The change would have made them visible again.")
-    .notice();
+    let rows = match deleted {
+        1 => "1 expired row".to_owned(),
+        count => format!("{count} expired rows"),
+    };
+    Error::for_notice(format!("deleted {rows} of table {table}"))
+        .detail("The change would have made them visible again.")
+        .notice();
 }
 
 /// Deletes the expired rows of one table, of which `label` is in force. Returns how many; an error

@@ -17,14 +17,14 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// Has a worker come for a row of a table.
-type Ask = fn(pg_sys::Oid, (u32, u16));
+/// Has a worker come for a row of a table, which is given by block and offset.
+type RowRequest = fn(pg_sys::Oid, (u32, u16));
 
-static ASK: OnceLock<Ask> = OnceLock::new();
+static REQUEST: OnceLock<RowRequest> = OnceLock::new();
 
 /// Called once, at load.
-pub(crate) fn init(ask: Ask) {
-    ASK.get_or_init(|| ask);
+pub(crate) fn init(request: RowRequest) {
+    REQUEST.get_or_init(|| request);
 }
 
 /// How long a session waits for a worker.
@@ -49,8 +49,8 @@ pub(crate) extern "C-unwind" fn is_left(relid: pg_sys::Oid, runs_code: bool) -> 
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 pub(crate) extern "C-unwind" fn wait_for(relid: pg_sys::Oid, row: (u32, u16), since: Instant) {
-    if let Some(ask) = ASK.get().filter(|_| is_served(relid)) {
-        ask(relid, row);
+    if let Some(request) = REQUEST.get().filter(|_| is_served(relid)) {
+        request(relid, row);
     }
     wait(relid, since);
 }

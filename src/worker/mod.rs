@@ -20,7 +20,7 @@
 //! | | `state`, `progress`, `claims` | tables; how far each is; which worker is at which |
 //! | | `processes`, `worker_report` | the processes, and what each is for; what each worker is at |
 //! | | `builds` | which indexes are wanted; which tables have outgrown being read |
-//! | | `blocked`, `asked` | rows that cannot be deleted; rows that sessions wait for |
+//! | | `blocked`, `requested` | rows that cannot be deleted; rows that sessions wait for |
 //! | | `wakeups`, `prepared_transactions` | what sessions tell at commit and at COMMIT PREPARED |
 //! | | `counters`, `stored_counters` | what is counted; counters that survive a restart |
 //! | | `stored_clock` | the time, which survives a restart |
@@ -37,7 +37,7 @@ use shared::deletion_state;
 pub(crate) fn init() {
     crate::pg::server::shmem::init::<shared::Contents>();
     held::init(why_held);
-    crate::deletion::left_to_owner::init(shared::asked::ask);
+    crate::deletion::left_to_owner::init(shared::requested::request);
     process::launcher::register();
 }
 

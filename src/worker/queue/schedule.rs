@@ -42,7 +42,7 @@ pub(crate) struct Schedule {
     /// The next look is a routine one, for `ttl.naptime`.
     routine: bool,
     /// A session waits for a row, and the next look is for that: what was planned before.
-    asked: Option<Planned>,
+    requested: Option<Planned>,
     /// When the turn began that is going on.
     turn_began: Option<i64>,
     /// What has arrived since the turn began. The turn may have looked before it, so it does not
@@ -69,7 +69,7 @@ struct Arrived {
     /// The policy has changed.
     changed: bool,
     /// A session waits for a row.
-    asked: bool,
+    requested: bool,
 }
 
 impl Arrived {
@@ -77,7 +77,7 @@ impl Arrived {
         due: i64::MAX,
         full: false,
         changed: false,
-        asked: false,
+        requested: false,
     };
 }
 
@@ -103,7 +103,7 @@ pub(in crate::worker) enum Outcome {
         interval: i64,
     },
     /// Rows that sessions wait for are done; the table was not looked through.
-    Asked,
+    Requested,
     /// The table could not be worked on.
     Failed,
 }
@@ -127,7 +127,7 @@ impl Default for Schedule {
             last_full: i64::MIN,
             not_before: i64::MIN,
             routine: false,
-            asked: None,
+            requested: None,
             turn_began: None,
             arrived: Arrived::NOTHING,
         }
@@ -155,11 +155,11 @@ impl Schedule {
     }
 
     /// A session waits for a row: a turn is due now, at that row only, unless one was due anyhow.
-    pub(in crate::worker) fn ask(&mut self, now: i64) {
+    pub(in crate::worker) fn request(&mut self, now: i64) {
         if self.turn_began.is_some() {
-            self.arrived.asked = true;
-        } else if self.asked.is_none() && self.due > now {
-            self.asked = Some(Planned {
+            self.arrived.requested = true;
+        } else if self.requested.is_none() && self.due > now {
+            self.requested = Some(Planned {
                 due: self.due,
                 routine: self.routine,
             });
@@ -169,8 +169,8 @@ impl Schedule {
     }
 
     /// Whether this turn is for rows only that sessions wait for.
-    pub(in crate::worker) fn is_only_asked(&self, now: i64) -> bool {
-        self.asked.is_some_and(|planned| planned.due > now)
+    pub(in crate::worker) fn is_only_requested(&self, now: i64) -> bool {
+        self.requested.is_some_and(|planned| planned.due > now)
     }
 
     /// Whether this is a routine scan: no row is known to have expired, and no policy has changed.
@@ -200,7 +200,7 @@ impl Schedule {
             .max(self.not_before);
         self.due = self.due.min(due);
         self.routine = false;
-        if let Some(planned) = &mut self.asked {
+        if let Some(planned) = &mut self.requested {
             planned.due = planned.due.min(due);
             planned.routine = false;
         }
@@ -244,7 +244,7 @@ impl Schedule {
     ) -> bool {
         self.turn_began = None;
         let arrived = std::mem::replace(&mut self.arrived, Arrived::NOTHING);
-        if let (Outcome::Asked, Some(planned)) = (outcome, self.asked.take()) {
+        if let (Outcome::Requested, Some(planned)) = (outcome, self.requested.take()) {
             (self.due, self.routine) = (planned.due, planned.routine);
         } else {
             self.last_look = now;
@@ -259,8 +259,8 @@ impl Schedule {
         if arrived.due != i64::MAX {
             self.look_for_writes(arrived.due);
         }
-        if arrived.asked {
-            self.ask(now);
+        if arrived.requested {
+            self.request(now);
         }
         false
     }
@@ -317,7 +317,7 @@ impl Schedule {
                 // Writes do not shorten that.
                 self.not_before = self.due;
             }
-            Outcome::Asked => {}
+            Outcome::Requested => {}
             Outcome::Failed => {
                 self.failures = self.failures.saturating_add(1);
                 self.due = now.saturating_add(pause(self.failures, naptime));
@@ -351,7 +351,7 @@ impl Schedule {
 
     /// The table is not to be swept (any more).
     pub(in crate::worker) fn never(&mut self) {
-        self.asked = None;
+        self.requested = None;
         self.due = i64::MAX;
     }
 
@@ -361,7 +361,7 @@ impl Schedule {
             self.arrived.changed = true;
             return;
         }
-        self.asked = None;
+        self.requested = None;
         self.not_before = i64::MIN;
         self.due = i64::MIN;
         self.routine = false;

@@ -19,7 +19,7 @@ enum Event {
     Ended(usize, Outcome),
     PolicyChanged(usize),
     /// A session waits for a row.
-    Asked(usize),
+    Requested(usize),
     Time,
 }
 
@@ -97,7 +97,7 @@ impl Model {
                 self.tables[table].comes();
                 self.tables[table].patience = SECOND;
             }
-            Event::Asked(table) => self.tables[table].schedule.ask(now),
+            Event::Requested(table) => self.tables[table].schedule.request(now),
             Event::Time => self.now += SECOND,
             Event::Began(worker) => {
                 let other = self.at[1 - worker];
@@ -129,8 +129,8 @@ impl Model {
                 };
                 let table = &mut self.tables[at];
                 // Such a turn searches nothing.
-                let may_be_asked = !table.searched && table.schedule.is_only_asked(now);
-                if outcome == Outcome::Asked && !may_be_asked {
+                let may_be_requested = !table.searched && table.schedule.is_only_requested(now);
+                if outcome == Outcome::Requested && !may_be_requested {
                     return false;
                 }
                 self.at[worker] = None;
@@ -140,7 +140,7 @@ impl Model {
                     Outcome::Failed | Outcome::Resting { .. } => (false, true),
                     Outcome::Unfinished => (false, false),
                     // Nothing was looked through, and the next look is due as before.
-                    Outcome::Asked => {
+                    Outcome::Requested => {
                         table.seen = false;
                         return true;
                     }
@@ -176,7 +176,7 @@ fn no_order_of_events_loses_one() {
     let outcomes = [
         Outcome::Unfinished,
         Outcome::Failed,
-        Outcome::Asked,
+        Outcome::Requested,
         Outcome::Resting {
             until: START + 30 * SECOND,
             interval: 0,
@@ -197,7 +197,7 @@ fn no_order_of_events_loses_one() {
         events.extend([
             Event::Written(n),
             Event::PolicyChanged(n),
-            Event::Asked(n),
+            Event::Requested(n),
             Event::Began(n),
             Event::Searched(n),
         ]);

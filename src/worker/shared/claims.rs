@@ -144,7 +144,7 @@ pub(in crate::worker) fn end_turn(
     state.claimed_by = 0;
     spent.dawdled |= state.dawdled;
     state.habit.after_turn(&spent, most);
-    state.failing &= [Outcome::Failed, Outcome::Asked].contains(&outcome);
+    state.failing &= [Outcome::Failed, Outcome::Requested].contains(&outcome);
     if state.schedule.after_turn(outcome, naptime, now) {
         // What the turn found belongs to the former policy.
         state.progress = Progress::default();

@@ -1,7 +1,6 @@
 //! What launcher, workers and sessions share: who works where, what is due, what was done. Empty
 //! after each start of the server and each crash.
 
-pub(in crate::worker) mod asked;
 pub(in crate::worker) mod blocked;
 pub(in crate::worker) mod builds;
 pub(in crate::worker) mod claims;
@@ -13,17 +12,18 @@ pub(crate) mod places;
 pub(crate) mod prepared_transactions;
 pub(in crate::worker) mod processes;
 pub(in crate::worker) mod progress;
+pub(in crate::worker) mod requested;
 pub(crate) mod state;
 pub(in crate::worker) mod stored_clock;
 pub(in crate::worker) mod stored_counters;
 pub(crate) mod wakeups;
 pub(crate) mod worker_report;
 
-use self::asked::{ASKED, AskedRow};
 use self::blocked::BlockedRow;
 use self::builds::{BUILDS, Build};
 use self::prepared_transactions::{PREPARED, PreparedWrites};
 use self::processes::{PROCESSES, Process};
+use self::requested::RequestedRow;
 use self::state::{TableKey, TableState};
 use crate::pg::server::background;
 use crate::pg::server::shmem::{self, UnderLock};
@@ -76,7 +76,7 @@ pub(super) struct SharedMemory {
     pub(super) wants_wake: AtomicBool,
     pub(super) prepared: [PreparedWrites; PREPARED],
     pub(super) builds: UnderLock<[Build; BUILDS]>,
-    pub(super) asked: UnderLock<[AskedRow; ASKED]>,
+    pub(super) requested: UnderLock<[RequestedRow; requested::MOST]>,
     pub(super) blocked: UnderLock<[BlockedRow; BLOCKED_ROWS]>,
 }
 

@@ -16,7 +16,7 @@ use crate::worker::queue::fairness::{LONG_TURN, PATIENCE, Spent};
 use crate::worker::queue::schedule::{self, Outcome};
 use crate::worker::shared::state::{self, Progress, TableKey};
 use crate::worker::shared::worker_report::{self, Phase};
-use crate::worker::shared::{self, asked, blocked, claims, log, processes, wakeups};
+use crate::worker::shared::{self, blocked, claims, log, processes, requested, wakeups};
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::time::{Duration, Instant};
 
@@ -138,10 +138,10 @@ fn work(key: TableKey, drops: bool, pace: &mut Pace) -> Result<Outcome, Error> {
         return Ok(Outcome::Resting { until, interval: 0 });
     }
     activity::working(&format!("ttl: deleting expired rows of {}", job.name));
-    delete_asked(key, &job);
+    delete_requested(key, &job);
     let now = background::monotonic();
-    if state::with_table(key, |state| state.schedule.is_only_asked(now)) == Some(true) {
-        return Ok(Outcome::Asked);
+    if state::with_table(key, |state| state.schedule.is_only_requested(now)) == Some(true) {
+        return Ok(Outcome::Requested);
     }
     // Another worker has just found that the table is not to be swept any more.
     Turn::begin(key, job, pace).map_or(Ok(nothing), Turn::run)
@@ -149,8 +149,8 @@ fn work(key: TableKey, drops: bool, pace: &mut Pace) -> Result<Outcome, Error> {
 
 /// Deletes the rows that sessions wait for, one by one: what keeps one does not concern the others. A pass deals with what
 /// stays.
-fn delete_asked(key: TableKey, job: &Job) {
-    for row in asked::take(key) {
+fn delete_requested(key: TableKey, job: &Job) {
+    for row in requested::take(key) {
         let done = batch::run(job, &job.expired_at(&[row]), 1, &|_| {});
         let deleted = done.map_or(0, |done| done.tally.deleted);
         state::with_table(key, |state| {

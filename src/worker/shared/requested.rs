@@ -6,10 +6,10 @@ use crate::pg::server::background;
 use crate::worker::shared;
 use pgrx::pg_sys;
 
-/// The most rows that are asked for at a time.
-pub(in crate::worker) const ASKED: usize = 64;
+/// The most rows that are requested at a time.
+pub(in crate::worker) const MOST: usize = 64;
 
-/// A session that waits asks again after this time,
+/// A session that waits requests its row again after this time,
 const AGAIN: i64 = 1_000_000;
 /// and has given up after this one, in microseconds.
 const LONGEST: i64 = 10_000_000;
@@ -17,18 +17,18 @@ const LONGEST: i64 = 10_000_000;
 /// A row that a session waits for. Valid when zeroed.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub(in crate::worker) struct AskedRow {
+pub(in crate::worker) struct RequestedRow {
     /// `database` 0: the entry is free.
     table: TableKey,
     block: u32,
     offset: u16,
-    /// When it was asked for.
+    /// When it was requested.
     at: i64,
 }
 
 /// Has a worker come to the table now, for this row. Without room, the session waits as for any worker.
-pub(in crate::worker) fn ask(relid: pg_sys::Oid, (block, offset): (u32, u16)) {
-    let row = AskedRow {
+pub(in crate::worker) fn request(relid: pg_sys::Oid, (block, offset): (u32, u16)) {
+    let row = RequestedRow {
         table: TableKey::here(relid),
         block,
         offset,
@@ -39,12 +39,12 @@ pub(in crate::worker) fn ask(relid: pg_sys::Oid, (block, offset): (u32, u16)) {
     }
 }
 
-fn note(lock: &mut ExclusiveLock, asked: AskedRow) -> bool {
-    let now = asked.at;
-    let rows = shared::control().asked.get_mut(lock);
-    let named = |row: &AskedRow| (row.table, row.block, row.offset);
-    let same = rows.iter().position(|row| named(row) == named(&asked));
-    let is_free = |row: &AskedRow| row.table.database == 0 || now - row.at > LONGEST;
+fn note(lock: &mut ExclusiveLock, requested: RequestedRow) -> bool {
+    let now = requested.at;
+    let rows = shared::control().requested.get_mut(lock);
+    let named = |row: &RequestedRow| (row.table, row.block, row.offset);
+    let same = rows.iter().position(|row| named(row) == named(&requested));
+    let is_free = |row: &RequestedRow| row.table.database == 0 || now - row.at > LONGEST;
     let place = same.or_else(|| rows.iter().position(is_free));
     let Some(row) = place.and_then(|place| rows.get_mut(place)) else {
         return false;
@@ -52,12 +52,12 @@ fn note(lock: &mut ExclusiveLock, asked: AskedRow) -> bool {
     if same.is_some() && now - row.at < AGAIN {
         return false;
     }
-    *row = asked;
+    *row = requested;
     if let Some(state) = lock
-        .find_mut(&asked.table)
+        .find_mut(&requested.table)
         .filter(|state| state.is_target())
     {
-        state.schedule.ask(now);
+        state.schedule.request(now);
     }
     true
 }
@@ -65,7 +65,7 @@ fn note(lock: &mut ExclusiveLock, asked: AskedRow) -> bool {
 /// Takes the rows of a table.
 pub(in crate::worker) fn take(table: TableKey) -> Vec<(u32, u16)> {
     let mut lock = SharedLock::exclusive();
-    let rows = shared::control().asked.get_mut(&mut lock);
+    let rows = shared::control().requested.get_mut(&mut lock);
     let of_table = rows.iter_mut().filter(|row| row.table == table);
     of_table
         .map(|row| {
