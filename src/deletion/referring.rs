@@ -61,14 +61,14 @@ pub(crate) fn before(query: ExecutorQuery<'_>) -> bool {
     if !externs::InNoForceRLSOperation() {
         return false;
     }
-    replanned::note(query);
+    let invalidations = replanned::note(query);
     let Some(relid) = query
         .plan()
         .and_then(|plan| may_concern(plan.first_table()?))
     else {
         return false;
     };
-    match remove(query, relid) {
+    match remove(query, relid, invalidations) {
         BeforeQuery::Nothing => return false,
         BeforeQuery::Removed => query.see_latest(),
         BeforeQuery::Skip => return true,
@@ -104,11 +104,15 @@ fn may_concern((relid, kind): (Oid, u8)) -> Option<Oid> {
 /// Removes the expired rows that the query would meet.
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-extern "C-unwind" fn remove(query: ExecutorQuery<'_>, relid: Oid) -> BeforeQuery {
-    removed(query, relid).unwrap_or(BeforeQuery::Nothing)
+extern "C-unwind" fn remove(
+    query: ExecutorQuery<'_>,
+    relid: Oid,
+    invalidations: u64,
+) -> BeforeQuery {
+    removed(query, relid, invalidations).unwrap_or(BeforeQuery::Nothing)
 }
 
-fn removed(query: ExecutorQuery<'_>, relid: Oid) -> Option<BeforeQuery> {
+fn removed(query: ExecutorQuery<'_>, relid: Oid, invalidations: u64) -> Option<BeforeQuery> {
     let known = known(query, relid)?;
     let parameters = parameters(&known.enforced, query)?;
     let reach = Reach::of(relid, &known.enforced);
@@ -142,7 +146,7 @@ fn removed(query: ExecutorQuery<'_>, relid: Oid) -> Option<BeforeQuery> {
         if statement.is_own() {
             // Up to 17, AFTER triggers run as the current user.
             let identity = gate::become_for_triggers(reach.root);
-            let running = replanned::begin(query);
+            let running = replanned::begin(query, invalidations);
             statement.end();
             replanned::end(running);
             identity.restore();

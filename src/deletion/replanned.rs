@@ -8,6 +8,7 @@
 
 use crate::error::Error;
 use crate::pg::abi::report;
+use crate::pg::abi::variable::Variable;
 use crate::pg::catalog::code::{self, Change};
 use crate::pg::catalog::{self, invalidation, triggers};
 use crate::pg::exec::executor::ExecutorQuery;
@@ -17,6 +18,8 @@ use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys::Oid;
 use pgrx::prelude::*;
 use rustc_hash::FxHasher;
+use std::cell::Cell;
+use std::ffi::CStr;
 use std::hash::Hasher;
 
 /// Whether deletions from this table, by foreign keys, lead back to the `referenced` one, and run no code on
@@ -56,7 +59,7 @@ pub(super) fn leads_back(relid: Oid, referenced: Oid) -> bool {
 struct RunningCheck {
     /// A hash of its text.
     query: u64,
-    /// Invalidations of plans before.
+    /// Invalidations of plans when its own was valid.
     invalidations: u64,
     /// It has been started again.
     again: bool,
@@ -64,25 +67,37 @@ struct RunningCheck {
 
 static RUNNING: Scoped<RunningCheck> = Scoped::new();
 
-fn hash(query: ExecutorQuery<'_>) -> u64 {
+/// The query of a foreign key that was planned last, and the invalidations before: one that comes while it is planned
+/// makes the plan invalid, and PostgreSQL runs it all the same.
+static PLANNED: Variable<Cell<(u64, u64)>> = Variable::new(Cell::new((0, 0)));
+
+fn hash(text: Option<&CStr>) -> u64 {
     let mut hasher = FxHasher::default();
-    hasher.write(query.text().map_or(&[], |text| text.to_bytes()));
+    hasher.write(text.map_or(&[], CStr::to_bytes));
     hasher.finish()
 }
 
-/// Notes that a query is started in the security context of foreign keys.
-pub(super) fn note(query: ExecutorQuery<'_>) {
-    if !RUNNING.is_empty() {
-        let started = hash(query);
-        RUNNING.for_each(|running| running.again |= running.query == started);
+/// Notes that a query is planned in the security context of foreign keys.
+pub(crate) fn before_planning(text: Option<&CStr>) {
+    PLANNED.set((hash(text), invalidation::count()));
+}
+
+/// Notes that a query is started in the security context of foreign keys. Returns the invalidations at a time when its plan was
+/// valid.
+pub(super) fn note(query: ExecutorQuery<'_>) -> u64 {
+    let started = hash(query.text());
+    RUNNING.for_each(|running| running.again |= running.query == started);
+    match PLANNED.take() {
+        (planned, before) if planned == started => before,
+        _ => invalidation::count(),
     }
 }
 
-/// Before triggers fire, ahead of this query.
-pub(super) fn begin(query: ExecutorQuery<'_>) -> Scope {
+/// Before triggers fire, ahead of this query; with what [`note`] returned before anything was done for it.
+pub(super) fn begin(query: ExecutorQuery<'_>, invalidations: u64) -> Scope {
     RUNNING.enter(RunningCheck {
-        query: hash(query),
-        invalidations: invalidation::count(),
+        query: hash(query.text()),
+        invalidations,
         again: false,
     })
 }

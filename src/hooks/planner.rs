@@ -3,7 +3,7 @@
 //! A BEFORE trigger instead would make writes take 1.3 to 1.55 times as long and disable COPY's
 //! multi-insert (`docs/decisions/0003-no-stamping-trigger.md`).
 
-use crate::deletion::reach;
+use crate::deletion::{reach, replanned};
 use crate::pg::abi::externs;
 use crate::pg::exec::guarded_planning;
 use crate::pg::plan::planner_input::QueryTree;
@@ -12,7 +12,7 @@ use crate::stamp;
 #[cfg(since19)]
 use crate::visibility::conflict_select;
 use crate::visibility::{copy_to, planned_statement};
-use core::ffi::{c_char, c_int};
+use core::ffi::{CStr, c_char, c_int};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -79,6 +79,10 @@ unsafe extern "C-unwind" fn inspect(
     query: QueryTree<'_>,
     text: *const c_char,
 ) -> (Scope, Option<Scope>) {
+    if externs::InNoForceRLSOperation() {
+        // SAFETY: null, or the query's text, valid until the hook returns.
+        replanned::before_planning((!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }));
+    }
     // SAFETY: PostgreSQL passes a query and its text, valid until the hook returns.
     let outer = unsafe { planned_statement::enter(query, text) };
     let strangers = reach::before_planning(query);
