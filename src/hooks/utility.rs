@@ -45,6 +45,20 @@ struct UtilityHooks {
     ends_prepared: Option<bool>,
 }
 
+impl UtilityHooks {
+    fn nothing(statement: *mut PlannedStmt) -> Self {
+        Self {
+            statement,
+            ddl: None,
+            options: None,
+            is_for_us_alone: false,
+            copies: false,
+            vacated: None,
+            ends_prepared: None,
+        }
+    }
+}
+
 /// Unguarded, and nothing needs dropping (`docs/decisions/0004-unguarded-trampolines.md`).
 #[allow(
     ffi_unwind_calls,
@@ -62,21 +76,12 @@ unsafe extern "C-unwind" fn trampoline(
 ) {
     // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS is set once.
     unsafe {
-        if is_of_transaction_only(pstmt) {
-            let run = PREVIOUS.unwrap_or(externs::standard_ProcessUtility);
-            return run(
-                pstmt,
-                query_string,
-                read_only_tree,
-                context,
-                params,
-                query_env,
-                dest,
-                qc,
-            );
-        }
-        let outer = execution::suspend();
-        let around = before(pstmt, query_string);
+        let is_plain = is_of_transaction_only(pstmt);
+        let outer = (!is_plain).then(execution::suspend);
+        let around = match is_plain {
+            true => UtilityHooks::nothing(pstmt),
+            false => before(pstmt, query_string),
+        };
         let next = PREVIOUS.filter(|_| !around.is_for_us_alone);
         let run = next.unwrap_or(externs::standard_ProcessUtility);
         run(
@@ -105,7 +110,9 @@ unsafe extern "C-unwind" fn trampoline(
         {
             after(&around);
         }
-        execution::leave(outer);
+        if let Some(outer) = outer {
+            execution::leave(outer);
+        }
     }
 }
 
@@ -138,15 +145,7 @@ fn prepared_transaction(stmt: Node<'_, TransactionStmt>) -> Option<bool> {
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 unsafe extern "C-unwind" fn before(pstmt: *mut PlannedStmt, text: *const c_char) -> UtilityHooks {
-    let mut around = UtilityHooks {
-        statement: pstmt,
-        ddl: None,
-        options: None,
-        is_for_us_alone: false,
-        copies: false,
-        vacated: None,
-        ends_prepared: None,
-    };
+    let mut around = UtilityHooks::nothing(pstmt);
     // SAFETY: the statement has not run yet and is not changed here.
     let planned = unsafe { Node::new(pstmt) };
     let Some((planned, node)) = planned.zip(planned.and_then(utility_statement)) else {
