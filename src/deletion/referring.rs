@@ -17,7 +17,7 @@ use crate::pg::abi::externs;
 use crate::pg::abi::report::or_raise;
 use crate::pg::abi::variable::Variable;
 use crate::pg::catalog;
-use crate::pg::catalog::code::{self, Code};
+use crate::pg::catalog::code;
 use crate::pg::exec::executor::ExecutorQuery;
 use crate::pg::exec::kept_query::{CascadeStatement, KeptQuery, Parameters};
 use crate::pg::session::{gate, locks, owner_session};
@@ -165,9 +165,12 @@ fn prepared(
 ) -> Option<Option<KeptQuery>> {
     let target = removal.relid;
     let meets = || meets_any(&known.enforced, relid, target, parameters);
-    if is_left(reach, target, &removal.code) {
-        wait_for_owner(target, meets);
-        return Some(None);
+    if is_untrusted(reach, target) {
+        lock_as_delete(target);
+        if known.present_code(removal).is_any() || reach::sets_off_code(target) {
+            wait_for_owner(target, meets);
+            return Some(None);
+        }
     }
     let looks_first = removal.looks_first || reach.is_stranger() || message::is_wanted();
     if looks_first && !meets()? {
@@ -183,26 +186,30 @@ fn prepared(
     Some(or_raise(removal.way.query(target, parameters)))
 }
 
-/// Locks another owner's table as a DELETE does, so that no trigger comes to it, nor a partition with one.
+/// Locks another owner's table so that no trigger comes to it, nor a partition with one.
 fn lock(target: Oid) {
     if catalog::is_partitioned(target) {
         locks::relation(target, pg_sys::ShareUpdateExclusiveLock);
     }
+    lock_as_delete(target);
+}
+
+/// Locks the table as the DELETE will, so that no trigger comes to it between the look at its code and that.
+fn lock_as_delete(target: Oid) {
     for table in code::with_partitions(target) {
         locks::relation(table, pg_sys::RowExclusiveLock);
     }
 }
 
-/// Whether the rows are left to the worker of the owner, whose code their deletion runs: in the session of a user who
-/// could not become the owner. A superuser's code is no stranger's ([`Reach`]), and is left, too: PostgreSQL fires no
-/// trigger of rows that a foreign key only looks at.
-fn is_left(reach: &Reach, target: Oid, code: &Code) -> bool {
+/// Whether this is the session of a user who could not become the owner: rows whose deletion runs code of the owner are left
+/// to that one's worker. So are a superuser's, which [`Reach`] does not count as another owner's: PostgreSQL fires no trigger of
+/// rows that a foreign key only looks at.
+fn is_untrusted(reach: &Reach, target: Oid) -> bool {
     let is_superusers = || {
         let owner = catalog::owner(target);
         !reach.is_stranger() && owner.is_some_and(gate::is_untrusted)
     };
-    (gate::is_untrusted(reach.root) || is_superusers())
-        && (code.is_any() || reach::sets_off_code(target))
+    gate::is_untrusted(reach.root) || is_superusers()
 }
 
 /// Until none is there; raises 55006 if that takes too long, and in a worker, which has other rows to delete.

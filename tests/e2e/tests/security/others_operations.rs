@@ -129,6 +129,49 @@ fn a_superusers_trigger_does_not_fire_in_anothers_session() {
     assert!(!hostile::attacker_is_superuser(&mut boss));
 }
 
+/// Nor one that comes while the attacker's statement waits for the table.
+#[test]
+fn nor_does_one_that_comes_meanwhile() {
+    let database = hostile::armed_database(server());
+    let mut attacker = owner(&database, "attacker");
+    attacker.run("CREATE TABLE par (id int PRIMARY KEY); INSERT INTO par VALUES (1)");
+    let mut boss = database.connect();
+    boss.run(
+        "CREATE TABLE log (v text);
+         CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+           INSERT INTO public.log SELECT upper(s) FROM (SELECT 'gone') AS x (s); RETURN OLD; END$$;
+         CREATE TABLE ch (id int PRIMARY KEY, pid int REFERENCES public.par); SELECT ttl.enable('ch', 3600), ttl.pause('ch');
+         CREATE SCHEMA evil AUTHORIZATION attacker;
+         BEGIN; SET LOCAL ttl.preserve_ts = on; INSERT INTO ch (id, pid, _ts) VALUES (1, 1, '2000-01-01'); COMMIT",
+    );
+    attacker.run(
+        "CREATE FUNCTION evil.upper(pg_catalog.text) RETURNS pg_catalog.text LANGUAGE plpgsql AS $$BEGIN
+           PERFORM public.a_su(); RETURN 'x'; END$$;
+         SET search_path = evil, pg_catalog, public",
+    );
+    // The session knows by now that no code is set off, and has a plan, for which nothing need be locked again.
+    attacker.run("INSERT INTO public.par VALUES (2); DELETE FROM public.par WHERE id = 2");
+    boss.run(
+        "BEGIN; CREATE TRIGGER audit BEFORE DELETE ON ch FOR EACH ROW EXECUTE FUNCTION audit()",
+    );
+    let running = std::thread::spawn(move || attacker.try_run("DELETE FROM public.par"));
+    let mut other = database.connect();
+    other.wait_until(
+        "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'ch'::regclass",
+        "1",
+        PATIENCE,
+    );
+    boss.run("COMMIT");
+    let deleted = running.join().expect("the statement");
+    assert!(!hostile::attacker_is_superuser(&mut boss));
+    assert_eq!(boss.value("SELECT count(*) FROM log"), "0");
+    let code = deleted.expect_err("the row is kept").code().cloned();
+    assert_eq!(
+        code.map(|code| code.code().to_owned()),
+        Some("55006".to_owned())
+    );
+}
+
 /// What comes to a table while a query on it is planned for somebody else: a lock on an index makes the planner wait between
 /// the table's indexes, which it has read, and its statistics.
 #[test]
