@@ -1,5 +1,5 @@
 //! Whether expired rows are to stay for a while: the wall clock may be wrong, so that rows have expired by mistake (C24), or
-//! the server has recovered, and nobody has said yet that its rows may go.
+//! the server has recovered and `ttl.timeline` does not confirm that yet.
 
 use std::sync::OnceLock;
 

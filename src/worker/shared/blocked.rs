@@ -6,9 +6,11 @@ use super::state::{self, TableKey};
 use crate::deletion::receiver::FoundRow;
 use crate::deletion::set_aside::SetAside;
 use crate::error::Error;
+use crate::pg::server::activity;
 use crate::worker::queue::quota::{Claimant, Places};
 use crate::worker::queue::schedule;
 use crate::worker::shared;
+use pgrx::pg_sys;
 
 /// A row that could not be deleted, or a block that could not be read, set aside for a while.
 #[repr(C)]
@@ -182,4 +184,27 @@ fn forget_where(is_over: impl Fn(&BlockedRow) -> bool) {
             row.table.database = 0;
         }
     });
+}
+
+/// What can keep rows: triggers and rules with their functions, foreign keys, privileges, and what an archive or a publication
+/// lacks.
+const OBSTACLES: [pg_sys::Oid; 10] = [
+    pg_sys::TriggerRelationId,
+    pg_sys::RewriteRelationId,
+    pg_sys::ProcedureRelationId,
+    pg_sys::ConstraintRelationId,
+    pg_sys::RelationRelationId,
+    pg_sys::AttributeRelationId,
+    pg_sys::NamespaceRelationId,
+    pg_sys::PublicationRelationId,
+    pg_sys::PublicationRelRelationId,
+    pg_sys::AuthMemRelationId,
+];
+
+/// How often these have been written to, if rows of the table are set aside; else 0.
+pub(in crate::worker) fn obstacles_written(table: TableKey) -> i64 {
+    match has_some(table) {
+        true => activity::rows_changed(&OBSTACLES).unwrap_or(0),
+        false => 0,
+    }
 }

@@ -251,29 +251,6 @@ pub(in crate::worker) fn note_failure(key: TableKey, failure: &Error) {
     );
 }
 
-/// What can keep rows: triggers and rules with their functions, foreign keys, privileges, and what an archive or a publication
-/// lacks.
-const OBSTACLES: [pg_sys::Oid; 10] = [
-    pg_sys::TriggerRelationId,
-    pg_sys::RewriteRelationId,
-    pg_sys::ProcedureRelationId,
-    pg_sys::ConstraintRelationId,
-    pg_sys::RelationRelationId,
-    pg_sys::AttributeRelationId,
-    pg_sys::NamespaceRelationId,
-    pg_sys::PublicationRelationId,
-    pg_sys::PublicationRelRelationId,
-    pg_sys::AuthMemRelationId,
-];
-
-/// How often these have been written to, if rows of the table are set aside; else 0.
-fn obstacles_written(key: TableKey) -> i64 {
-    match blocked::has_some(key) {
-        true => activity::rows_changed(&OBSTACLES).unwrap_or(0),
-        false => 0,
-    }
-}
-
 /// How long such rows are left alone after attempts that took so long.
 pub(in crate::worker) fn futile_pause(futile: i64) -> i64 {
     futile.saturating_mul(FUTILE_SHARE)
@@ -287,7 +264,7 @@ impl<'a> Turn<'a> {
     fn begin(key: TableKey, job: Job, pace: &'a mut Pace) -> Option<Self> {
         let now = background::monotonic();
         let written = activity::rows_written(key.relid.into());
-        let catalogs = obstacles_written(key);
+        let catalogs = blocked::obstacles_written(key);
         let mut progress = Progress::default();
         let (mut died, mut single) = (false, None);
         let mut is_another = false;
