@@ -69,7 +69,7 @@ pub(crate) fn run(
 ) -> Result<BatchResult, BatchFailure> {
     let began = Instant::now();
     let mut tally = Tally::default();
-    let at_rows = Cell::new(false);
+    let (at_rows, ended) = (Cell::new(false), Cell::new(false));
     let (user_code, begun) = (Cell::new(false), Cell::new(false));
     let former = underway::begin();
     // Until after the commit, which has the origin, too.
@@ -116,6 +116,7 @@ pub(crate) fn run(
                 }
             }
         };
+        ended.set(true);
         if tally.first.is_some() && (begun.get() || !user_code.get()) {
             message::end(&job.name, tally.deleted);
         }
@@ -138,13 +139,17 @@ pub(crate) fn run(
             took: began.elapsed(),
             ..done
         }),
-        Err(failure) => Err(classify(failure, too_long, &tally, at_rows.get())),
+        Err(failure) => {
+            // What comes after the last row, such as a full queue of notifications at the commit, is not that row's.
+            let at = tally.last.filter(|_| !ended.get());
+            Err(classify(failure, too_long, at, at_rows.get()))
+        }
     }
 }
 
-/// Whether a row, the table or the server caused the failure.
-fn classify(failure: Error, too_long: bool, tally: &Tally, at_rows: bool) -> BatchFailure {
-    let reached_rows = at_rows || tally.last.is_some();
+/// Whether a row, the table or the server caused the failure: `at` this row, or while code of users ran for rows.
+fn classify(failure: Error, too_long: bool, at: Option<FoundRow>, at_rows: bool) -> BatchFailure {
+    let reached_rows = at_rows || at.is_some();
     // Connections (of a foreign table), resources, shutdown, cancellation, the system.
     let of_the_server = ["08", "53", "57", "58", "HV"]
         .iter()
@@ -165,9 +170,9 @@ fn classify(failure: Error, too_long: bool, tally: &Tally, at_rows: bool) -> Bat
     } else if at_rows {
         // Also at commit, by a deferred trigger.
         BatchFailure::Row(failure, None)
-    } else if tally.last.is_some() {
+    } else if at.is_some() {
         // The table access method failed at this row.
-        BatchFailure::Row(failure, tally.last)
+        BatchFailure::Row(failure, at)
     } else {
         BatchFailure::Table(failure)
     }
@@ -314,7 +319,7 @@ impl Cascade {
     pub(crate) fn begin(relid: pg_sys::Oid) -> Self {
         referring::count(relid);
         let mut begun = Self {
-            reached: cascade::reached_from(relid),
+            reached: cascade::reached_from(relid).take(cascade::MANY).collect(),
             before: 0,
         };
         begun.before = begun.changed();

@@ -42,7 +42,14 @@ pub(crate) extern "C-unwind" fn is_left(relid: pg_sys::Oid, runs_code: bool) -> 
     if runs_code {
         reach::refuse_strangers_triggers(relid, class.owner);
     }
-    gate::is_untrusted(class.owner) && (runs_code || reach::sets_off_code(relid))
+    let is_left = gate::is_untrusted(class.owner) || is_handed_over(relid);
+    is_left && (runs_code || reach::sets_off_code(relid))
+}
+
+/// Whether what deletion runs may be another role's: the table, or one that its deletion reaches, has had another owner, and
+/// nobody has looked at it since. Then it runs in no session, the new owner's neither, until `ttl.resume`.
+pub(super) fn is_handed_over(relid: pg_sys::Oid) -> bool {
+    cache::policy(relid).is_some_and(|policy| policy.label.handed_over)
 }
 
 /// As [`wait`], for this row, which the worker is to delete first.
@@ -82,11 +89,20 @@ fn is_served(relid: pg_sys::Oid) -> bool {
 #[pg_guard]
 pub(crate) extern "C-unwind" fn refuse(relid: pg_sys::Oid) -> ! {
     let table = catalog::qualified_name(relid);
-    Error::new(
+    let error = Error::new(
         PgSqlErrorCode::ERRCODE_OBJECT_IN_USE,
         format!("an expired row of table {table} has not been deleted yet"),
-    )
-    .detail("Its deletion runs triggers or writes to an archive as the table's owner, which only a worker or a session of the owner does.")
+    );
+    if let Some(policy) = cache::policy(relid).filter(|policy| policy.label.handed_over) {
+        error
+            .detail("Its deletion would run triggers or write to an archive, and the table, or one that deletion reaches, has belonged to another owner.")
+            .hint(format!(
+                "Look at the triggers of these tables. To start deletion, run: SELECT ttl.resume({});",
+                catalog::quote_literal(&catalog::qualified_name(policy.labelled_table))
+            ))
+            .raise();
+    }
+    error.detail("Its deletion runs triggers or writes to an archive as the table's owner, which only a worker or a session of the owner does.")
     .hint(format!(
         "Try again. If the error persists, run: SELECT ttl.problems({});",
         catalog::quote_literal(&table)

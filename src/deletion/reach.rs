@@ -139,7 +139,11 @@ pub(super) fn sets_off_code(relid: Oid) -> bool {
         code::of(table, Change::Deletion).is_any()
             || code::of(table, Change::Update(&columns)).is_any()
     };
-    let look_up = || cascade::reached_from(relid).into_iter().any(sets_off);
+    // Where there are many, they are not looked at each time that something changes: they may.
+    let look_up = || {
+        let mut reached = cascade::reached_from(relid).zip(1..);
+        reached.any(|(table, count)| count > cascade::MANY || sets_off(table))
+    };
     invalidation::cached(&SETS_OFF_CODE, relid, || true, look_up)
 }
 
@@ -220,6 +224,6 @@ fn refers_any(enforced: &Enforced, relid: Oid, parameters: &Parameters) -> bool 
 
 /// Whether the query returns a row of this table.
 pub(super) fn finds_any(search: Vec<u8>, relid: Oid, parameters: &Parameters) -> bool {
-    let search = KeptQuery::of(search, parameters);
+    let search = KeptQuery::of(search, parameters, [relid; 2]);
     planned_statement::removing(relid, search.text(), || search.run(parameters) > 0)
 }

@@ -165,7 +165,7 @@ fn prepared(
 ) -> Option<Option<KeptQuery>> {
     let target = removal.relid;
     let meets = || meets_any(&known.enforced, relid, target, parameters);
-    if is_untrusted(reach, target) {
+    if is_untrusted(reach, target) || left_to_owner::is_handed_over(target) {
         lock_as_delete(target);
         if known.present_code(removal).is_any() || reach::sets_off_code(target) {
             wait_for_owner(target, meets);

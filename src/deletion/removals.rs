@@ -76,7 +76,10 @@ impl RemovalMethod {
             Self::Archive(delete, policy) => (delete, policy),
         };
         let archive = ArchiveTable::of(relid, policy, Locks::Wait)?;
-        Ok(archive.map(|archive| KeptQuery::of(archive.taking(delete), parameters)))
+        Ok(archive.map(|archive| {
+            let named = [relid, archive.oid];
+            KeptQuery::of(archive.taking(delete), parameters, named)
+        }))
     }
 }
 
@@ -124,7 +127,7 @@ pub(super) fn known(query: ExecutorQuery<'_>, relid: Oid) -> Option<Rc<KnownQuer
         let delete = enforced.deletion(partition(relid, target), &expired(&policy));
         let archives = policy.label.archive_to.is_some();
         let way = match archives {
-            false => RemovalMethod::Delete(KeptQuery::of(delete, &parameters)),
+            false => RemovalMethod::Delete(KeptQuery::of(delete, &parameters, [target; 2])),
             true => RemovalMethod::Archive(delete, policy),
         };
         let code = way.code(target);

@@ -12,6 +12,7 @@ use crate::pg::exec::executor::{self, Around, ExecutorQuery, StatementPlan};
 #[cfg(since19)]
 use crate::pg::exec::fast_path;
 use crate::pg::exec::firing::FIRING;
+use crate::pg::session::gate;
 use crate::stamp::skip_override_check;
 use crate::store::{cache, extension, written};
 use crate::visibility::row_locks;
@@ -59,7 +60,9 @@ unsafe impl Around for ExecutorHooks {
             return;
         }
         let outer = execution::go_on(query);
+        let acting = gate::enter_query();
         run();
+        gate::leave_query(acting);
         execution::leave(outer);
     }
 
@@ -70,7 +73,9 @@ unsafe impl Around for ExecutorHooks {
         }
         let outer = execution::go_on(query);
         let firing = FIRING.enter(());
+        let acting = gate::enter_query();
         no_action_checks::finish(finish);
+        gate::leave_query(acting);
         FIRING.leave(firing);
         execution::leave(outer);
     }

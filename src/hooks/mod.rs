@@ -1,6 +1,7 @@
 //! All hooks, installed here: each calls the modules below in a fixed order and decides nothing.
 //! Only background processes and SQL functions enter the library another way.
 
+pub(crate) mod analysis;
 pub(crate) mod executor_hooks;
 pub(crate) mod function;
 pub(crate) mod planner;
@@ -11,6 +12,7 @@ pub(crate) mod utility;
 /// Installs the hooks; called once, at load.
 pub(crate) fn init() {
     transaction_end::init();
+    analysis::init();
     relation_info::init();
     planner::init();
     utility::init();

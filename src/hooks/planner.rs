@@ -7,6 +7,7 @@ use crate::deletion::{reach, replanned};
 use crate::pg::abi::externs;
 use crate::pg::exec::guarded_planning;
 use crate::pg::plan::planner_input::QueryTree;
+use crate::pg::session::gate;
 use crate::pg::session::scoped::Scope;
 use crate::stamp;
 #[cfg(since19)]
@@ -43,6 +44,8 @@ unsafe extern "C-unwind" fn trampoline(
     // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS is set once.
     unsafe {
         let query = QueryTree::new(parse);
+        // Planning computes constants, for which it calls functions.
+        let acting = gate::enter_query();
         // Most statements are neither a foreign key's nor a write, and need no guard.
         let (outer, guarded) = if planned_statement::may_be_referential() || stamp::may_write(query)
         {
@@ -66,6 +69,7 @@ unsafe extern "C-unwind" fn trampoline(
         if let Some(guarded) = guarded {
             guarded_planning::leave(guarded);
         }
+        gate::leave_query(acting);
         if planned_statement::leave(outer) {
             (*plan).dependsOnRole = true;
         }

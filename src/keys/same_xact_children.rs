@@ -14,7 +14,7 @@ use crate::pg::abi::encoding;
 use crate::pg::abi::variable::ByOid;
 use crate::pg::catalog::foreign_key::{self, ForeignKey};
 use crate::pg::catalog::{self, invalidation};
-use crate::pg::exec::query;
+use crate::pg::exec::query::{self, Sql};
 use crate::pg::exec::table::{Slot, Table};
 use crate::pg::server::activity;
 use crate::pg::session::gate::{self, GateVisit};
@@ -123,18 +123,20 @@ fn refers(foreign_key: &ForeignKey, row: Slot<'_>) -> bool {
     }
     let is_written_here = "ttl_internal.written_here(tableoid, ctid)";
     let query = encoding::from_bytes(referential::search(foreign_key, is_written_here));
+    let named = [table];
+    let query = Sql::naming(&named, &query);
     let look = |visit: &GateVisit| {
         same_xact_rows::asking_about(table, || {
             // By a new snapshot, which sees what this command has written so far.
-            if query::first_value(visit, &query, &key).is_none() {
+            if query::first_value(visit, query, &key).is_none() {
                 return false;
             }
             // Rows that have referred to it since before the transaction go with it, whatever
             // else has changed in them.
             same_xact_rows::leave_out_versions_of(|| {
-                query::read_as_before(visit, &query, &key);
+                query::read_as_before(visit, query, &key);
             });
-            query::first_value(visit, &query, &key).is_some()
+            query::first_value(visit, query, &key).is_some()
         })
     };
     left_to_owner::without_code(table, class.owner, || gate::visit(class.owner, look))

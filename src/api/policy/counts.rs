@@ -3,7 +3,7 @@
 use super::guard;
 use crate::error::{Error, Result};
 use crate::pg::catalog::{relation_name, roles};
-use crate::pg::exec::query;
+use crate::pg::exec::query::{self, Sql};
 use crate::pg::session::gate::GateVisit;
 use crate::visibility::planned_statement;
 use pgrx::datum::TimestampWithTimeZone;
@@ -26,6 +26,8 @@ pub(in crate::api) fn check_selectable(relid: pg_sys::Oid) -> Result<()> {
 
 /// The first row of a query on the table that selects these three.
 pub(in crate::api) fn of_query(relid: pg_sys::Oid, query: &str) -> Counts {
+    let tables = [relid];
+    let query = Sql::naming(&tables, query);
     let look = |visit: &GateVisit| {
         planned_statement::with_expired_rows_of(relid, || query::first_row::<3>(visit, query, &[]))
     };

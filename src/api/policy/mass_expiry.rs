@@ -5,7 +5,8 @@ use super::guard;
 use crate::citus;
 use crate::error::{Error, Result};
 use crate::pg::catalog::{self, qualified_name};
-use crate::pg::exec::{query, relation};
+use crate::pg::exec::query::{self, Sql};
+use crate::pg::exec::relation;
 use crate::pg::session::gate::{self, GateVisit};
 use crate::pg::session::locks;
 use crate::settings;
@@ -193,7 +194,7 @@ impl Sample {
         );
         let look = |visit: &GateVisit| {
             planned_statement::with_expired_rows_of(table, || {
-                query::first_row::<2>(visit, &query, &[])
+                query::first_row::<2>(visit, Sql::naming(&[table], &query), &[])
             })
         };
         // Planning a query on a table can run its owner's code.

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::pg::abi::fmgr;
 use crate::pg::abi::report::or_raise;
 use crate::pg::catalog;
+use crate::pg::exec::query::Sql;
 use crate::pg::exec::returned_rows::SetCall;
 use crate::visibility::planned_statement;
 use pgrx::pg_sys;
@@ -36,7 +37,9 @@ fn select(call: &SetCall<'_>) -> Result<()> {
     if let Some(job) = Job::of(relid) {
         let query = job.select_expired();
         guard::reading(relid, |visit| {
-            planned_statement::with_expired_rows_of(relid, || call.return_from(visit, &query));
+            planned_statement::with_expired_rows_of(relid, || {
+                call.return_from(visit, Sql::naming(&[relid], &query));
+            });
         });
     }
     Ok(())

@@ -8,7 +8,8 @@ use crate::pg::abi::report::or_raise;
 use crate::pg::abi::values::Text;
 use crate::pg::catalog::{self, qualified_name, quote_identifier};
 use crate::pg::catalog::{roles, stored_tree};
-use crate::pg::exec::query;
+use crate::pg::exec::guarded_planning;
+use crate::pg::exec::query::{self, Sql};
 use crate::pg::session::gate::{self, GateVisit};
 use crate::pg::session::rewording;
 use crate::visibility::planned_statement;
@@ -44,9 +45,13 @@ fn bring_back(relid: pg_sys::Oid, condition: Option<Text>) -> Result<i64> {
         return Ok(0);
     };
     let update = job.update_expired(&ts, &condition);
-    let revived = as_owner(relid, |visit| query::execute(visit, &update, &[]));
+    let revived = as_owner(relid, |visit| {
+        query::execute(visit, Sql::naming(&[relid], &update), &[])
+    });
     if let Some(count) = job.count_expired_by_rules(&condition) {
-        let left = as_owner(relid, |visit| query::first_value(visit, &count, &[]));
+        let left = as_owner(relid, |visit| {
+            query::first_value(visit, Sql::naming(&[relid], &count), &[])
+        });
         tell_of_left(relid, left.map_or(0, |count| count.value() as i64));
     }
     Ok(i64::try_from(revived).unwrap_or(i64::MAX))
@@ -81,9 +86,14 @@ fn bring_back_in_shards(relid: pg_sys::Oid, condition: Option<Text>) -> Result<i
 /// The condition, if it is one expression: it stands in brackets, and must not end them. Raises the
 /// parser's errors.
 fn checked(relid: pg_sys::Oid, condition: String) -> Result<String> {
+    let is_owner = catalog::owner(relid) == Some(roles::current_user());
+    let guarded = (!is_owner).then(|| guarded_planning::enter(relid));
     let is_one = rewording::naming("condition", HINT, || {
         stored_tree::analyzed(relid, &condition, |_| ()).is_some()
     });
+    if let Some(guarded) = guarded {
+        guarded_planning::leave(guarded);
+    }
     if is_one {
         return Ok(condition);
     }

@@ -13,6 +13,9 @@ bound! { "C"
     pub(crate) [safe] fn GetCurrentStatementStartTimestamp() -> pg_sys::TimestampTz;
     pub(crate) [safe] fn GetCurrentTransactionStartTimestamp() -> pg_sys::TimestampTz;
     pub(crate) [safe] fn GetCurrentTransactionNestLevel() -> c_int;
+    pub(crate) [safe] fn GetOuterUserId() -> pg_sys::Oid;
+    pub(crate) [safe] fn GetUserId() -> pg_sys::Oid;
+    pub(crate) [safe] fn InLocalUserIdChange() -> bool;
     pub(crate) [safe] fn InNoForceRLSOperation() -> bool;
     pub(crate) [safe] fn InSecurityRestrictedOperation() -> bool;
     pub(crate) [safe] fn GetCurrentTimestamp() -> pg_sys::TimestampTz;

@@ -7,22 +7,26 @@ use pgrx::pg_sys;
 use std::collections::HashSet;
 
 /// The tables that a deletion from this one can reach by foreign keys of any action, with their
-/// partitions and children, by the catalogs now; the tables are not locked.
-pub(crate) fn reached_from(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+/// partitions and children, by the catalogs now; the tables are not locked. They are looked up as the iterator goes on: whoever may
+/// refer to a table can have any number of others refer to that.
+pub(crate) fn reached_from(relid: pg_sys::Oid) -> impl Iterator<Item = pg_sys::Oid> {
     let mut seen: HashSet<pg_sys::Oid> = HashSet::from([relid]);
-    let mut found = Vec::new();
     let mut open = referring(relid);
-    while let Some(table) = open.pop() {
-        pgrx::check_for_interrupts!();
-        if !seen.insert(table) {
-            continue;
+    std::iter::from_fn(move || {
+        loop {
+            pgrx::check_for_interrupts!();
+            let table = open.pop()?;
+            if seen.insert(table) {
+                open.extend(referring(table));
+                open.extend(catalog::all_inheritors(table));
+                return Some(table);
+            }
         }
-        found.push(table);
-        open.extend(referring(table));
-        open.extend(catalog::all_inheritors(table));
-    }
-    found
+    })
 }
+
+/// More than these are not looked at where each deletion asks.
+pub(crate) const MANY: usize = 1_000;
 
 /// The tables that refer to this one.
 fn referring(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
@@ -33,8 +37,7 @@ fn referring(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
 
 /// Whether a deletion from this table can reach tables of others than this owner and superusers.
 pub(crate) fn reaches_strangers(relid: pg_sys::Oid, owner: pg_sys::Oid) -> bool {
-    let reached = reached_from(relid).into_iter();
-    let places = reached.flat_map(|table| {
+    let places = reached_from(relid).flat_map(|table| {
         let above = catalog::partitioned_ancestors(table).into_iter();
         above.chain([table])
     });

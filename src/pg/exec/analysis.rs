@@ -160,7 +160,7 @@ pub(crate) struct Sql<'a> {
     pub(super) text: &'a str,
     pub(super) table: Option<pg_sys::Oid>,
     pub(super) deletes: bool,
-    /// The tables that the text's names lead to; `None`: whatever they lead to.
+    /// The tables that the text's names lead to; `None`: it has no names.
     pub(super) named: Option<&'a [pg_sys::Oid]>,
 }
 
@@ -180,8 +180,10 @@ impl<'a> Sql<'a> {
     /// was renamed, the statement is not run: an error (55000).
     pub(crate) fn naming(tables: &'a [pg_sys::Oid], text: &'a str) -> Self {
         Self {
+            text,
+            table: None,
+            deletes: false,
             named: Some(tables),
-            ..Self::from(text)
         }
     }
 
@@ -200,23 +202,5 @@ impl<'a> Sql<'a> {
             deletes: true,
             ..Self::over(table, text)
         }
-    }
-}
-
-impl<'a> From<&'a str> for Sql<'a> {
-    /// A statement that names its tables.
-    fn from(text: &'a str) -> Self {
-        Self {
-            text,
-            table: None,
-            deletes: false,
-            named: None,
-        }
-    }
-}
-
-impl<'a> From<&'a String> for Sql<'a> {
-    fn from(text: &'a String) -> Self {
-        text.as_str().into()
     }
 }

@@ -1,5 +1,8 @@
 //! Code around calls of chosen functions, whatever makes the call: `fmgr_hook`.
 //!
+//! PostgreSQL also tells it of each call of a function with SECURITY DEFINER, its return, and an error that passes
+//! it: [`gate`] notes whose code runs.
+//!
 //! PostgreSQL tells the hook of each call before it is made, but not the arguments. So the hook puts a
 //! function of this file in the place of the called one, in what PostgreSQL has made for this call site;
 //! that gets the arguments, and makes the call.
@@ -8,6 +11,7 @@
 
 use crate::pg::abi::fmgr;
 use crate::pg::abi::variable::Variable;
+use crate::pg::session::gate;
 use core::marker::PhantomData;
 use pgrx::pg_sys::{self, Datum, FmgrHookEventType, FmgrInfo, FunctionCallInfo, Oid};
 use std::cell::RefCell;
@@ -79,7 +83,11 @@ unsafe extern "C-unwind" fn hook<A: Around>(
         if let Some(previous) = PREVIOUS {
             previous(event, function, state);
         }
-        if event == FmgrHookEventType::FHET_START && A::concerns((*function).fn_oid) {
+        if event != FmgrHookEventType::FHET_START {
+            return gate::leave_function();
+        }
+        gate::enter_function();
+        if A::concerns((*function).fn_oid) {
             let own: Function = instead::<A>;
             let given = (*function).fn_addr;
             if let Some(given) = given.filter(|&given| !core::ptr::fn_addr_eq(given, own)) {

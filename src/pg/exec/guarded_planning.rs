@@ -43,7 +43,7 @@ pub(crate) extern "C-unwind" fn check(function: Oid) {
     Error::denied(format!(
         "function {function} would run while a query on table {table} is planned"
     ))
-    .detail("It has come to an index, a constraint or statistics of the table while the query was prepared. Code of another owner does not run here.")
-    .hint("Try again.")
+    .detail("It belongs to a type of a constant in the query, or has come to an index, a constraint or statistics of the table while the query was prepared. Code of another owner does not run here.")
+    .hint("Try again, or have the owner of the table run the statement.")
     .raise()
 }

@@ -1,9 +1,10 @@
 //! Queries that are planned once and kept, as PostgreSQL keeps its own for foreign keys.
 //!
-//! They run as the current user; what they name, they name with its schema. Their AFTER triggers
+//! They run as the current user; what they name, they name with its schema, and if a name leads to another table, they do not run. Their AFTER triggers
 //! are queued with those of the statement that is running: the caller has begun one
 //! ([`CascadeStatement`]).
 
+use super::analysis::check_names;
 use super::executor::ExecutorQuery;
 use super::firing::FIRING;
 use crate::pg::abi::lists;
@@ -13,6 +14,7 @@ use crate::pg::session::{self, xact};
 use core::ffi::{c_char, c_int};
 use core::ptr::null_mut;
 use pgrx::pg_sys::{self, Datum, Oid};
+use pgrx::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::cell::RefCell;
 use std::ffi::CString;
@@ -27,10 +29,45 @@ const MANY: usize = 1000;
 pub(crate) struct KeptQuery {
     plan: pg_sys::SPIPlanPtr,
     text: *const c_char,
+    named: NamedTables,
 }
 
-/// Text and types of parameters.
-type QueryKey = (Vec<u8>, Vec<Oid>);
+/// The tables that the names in a query lead to, one or two.
+pub(crate) type NamedTables = [Oid; 2];
+
+/// Text, types of parameters and tables.
+type QueryKey = (Vec<u8>, Vec<Oid>, NamedTables);
+
+/// The query that is prepared or run, by the address of its text, and the tables that it may name. PostgreSQL analyzes it again whenever
+/// something has changed, and a schema can be renamed at any time: whoever has locked and looked at the tables has done
+/// so by their OIDs.
+static NAMING: Scoped<(*const c_char, NamedTables)> = Scoped::new();
+
+/// Whether such a query is prepared or run.
+#[inline]
+pub(crate) fn is_any() -> bool {
+    !NAMING.is_empty()
+}
+
+/// Called when a query has been analyzed, and before it is rewritten: raises 55000 if it is that one and has other tables.
+///
+/// # Safety
+/// The parser's state, and the query that it has made.
+#[pg_guard]
+pub(crate) unsafe extern "C-unwind" fn check(
+    state: *mut pg_sys::ParseState,
+    query: *mut pg_sys::Query,
+) {
+    // SAFETY: as required of the caller. The extension's own queries have no relations in sub-selects.
+    unsafe {
+        if let Some((_, tables)) = NAMING
+            .current()
+            .filter(|&(text, _)| (*state).p_sourcetext == text)
+        {
+            check_names(query, &tables);
+        }
+    }
+}
 
 /// Those of this session, by text and types of parameters.
 static ALL: Variable<RefCell<FxHashMap<QueryKey, KeptQuery>>> =
@@ -71,14 +108,14 @@ impl Parameters {
 }
 
 impl KeptQuery {
-    /// The query with this text, prepared unless it is kept. PostgreSQL plans it again where
+    /// The query with this text, which names these tables, prepared unless it is kept. PostgreSQL plans it again where
     /// something has changed. Guarded.
-    pub(crate) fn of(text: Vec<u8>, parameters: &Parameters) -> Self {
-        let key = (text, parameters.types().to_vec());
+    pub(crate) fn of(text: Vec<u8>, parameters: &Parameters, named: NamedTables) -> Self {
+        let key = (text, parameters.types().to_vec(), named);
         if let Some(known) = ALL.with_borrow(|all| all.get(&key).copied()) {
             return known;
         }
-        let prepared = Self::prepare(&key.0, &key.1);
+        let prepared = Self::prepare(&key.0, &key.1, named);
         ALL.with_borrow_mut(|all| all.insert(key, prepared));
         prepared
     }
@@ -96,7 +133,7 @@ impl KeptQuery {
         are_many
     }
 
-    fn prepare(text: &[u8], types: &[Oid]) -> Self {
+    fn prepare(text: &[u8], types: &[Oid], named: NamedTables) -> Self {
         let text = CString::new(text).unwrap_or_default();
         let generic = pg_sys::CURSOR_OPT_GENERIC_PLAN.cast_signed();
         let count = c_int::try_from(types.len()).unwrap_or(0);
@@ -106,7 +143,9 @@ impl KeptQuery {
             pg_sys::SPI_connect();
             let plan = session::without_query_id(|| {
                 let types = types.as_ptr().cast_mut();
-                pg_sys::SPI_prepare_cursor(text.as_ptr(), count, types, generic)
+                NAMING.during((text.as_ptr(), named), || {
+                    pg_sys::SPI_prepare_cursor(text.as_ptr(), count, types, generic)
+                })
             });
             if plan.is_null() || pg_sys::SPI_keepplan(plan) != 0 {
                 pgrx::error!("could not prepare a query for a foreign key");
@@ -115,7 +154,7 @@ impl KeptQuery {
             let source = lists::nth::<pg_sys::CachedPlanSource>(sources, 0);
             let text = source.map_or(core::ptr::null(), |source| (*source).query_string);
             pg_sys::SPI_finish();
-            Self { plan, text }
+            Self { plan, text, named }
         }
     }
 
@@ -137,16 +176,18 @@ impl KeptQuery {
             } else {
                 null_mut()
             };
-            let code = pg_sys::SPI_execute_snapshot(
-                self.plan,
-                parameters.values.as_ptr().cast_mut(),
-                parameters.nulls.as_ptr(),
-                snapshot,
-                null_mut(),
-                false,
-                false,
-                0,
-            );
+            let code = NAMING.during((self.text, self.named), || {
+                pg_sys::SPI_execute_snapshot(
+                    self.plan,
+                    parameters.values.as_ptr().cast_mut(),
+                    parameters.nulls.as_ptr(),
+                    snapshot,
+                    null_mut(),
+                    false,
+                    false,
+                    0,
+                )
+            });
             let rows = if code < 0 { 0 } else { pg_sys::SPI_processed };
             pg_sys::SPI_finish();
             rows

@@ -7,7 +7,7 @@
 
 pub(crate) use super::analysis::Sql;
 use super::analysis::{analyze_over, check_names, parse};
-use super::table;
+use super::{guarded_planning, table};
 use crate::pg::abi::{encoding, lists};
 use crate::pg::session;
 use crate::pg::session::gate::GateVisit;
@@ -54,24 +54,14 @@ pub(crate) fn tids(rows: impl Iterator<Item = (u32, u16)>) -> Parameter {
 }
 
 /// Runs a statement that returns no rows; returns how many rows it processed.
-pub(crate) fn execute<'a>(
-    visit: &GateVisit,
-    query: impl Into<Sql<'a>>,
-    parameters: &[Parameter],
-) -> u64 {
-    run_seeing(
-        QueryVisibility::Present,
-        visit,
-        query.into(),
-        parameters,
-        None,
-    )
+pub(crate) fn execute(visit: &GateVisit, query: Sql<'_>, parameters: &[Parameter]) -> u64 {
+    run_seeing(QueryVisibility::Present, visit, query, parameters, None)
 }
 
 /// The first row of the query, whose columns are of pass-by-value types.
-pub(crate) fn first_row<'a, const N: usize>(
+pub(crate) fn first_row<const N: usize>(
     visit: &GateVisit,
-    query: impl Into<Sql<'a>>,
+    query: Sql<'_>,
     parameters: &[Parameter],
 ) -> Option<[Option<Datum>; N]> {
     let mut first = None;
@@ -90,14 +80,8 @@ pub(crate) fn first_row<'a, const N: usize>(
 }
 
 /// Runs the query to its end, as of before the current transaction's first write.
-pub(crate) fn read_as_before(visit: &GateVisit, query: &str, parameters: &[Parameter]) {
-    run_seeing(
-        QueryVisibility::Before,
-        visit,
-        query.into(),
-        parameters,
-        None,
-    );
+pub(crate) fn read_as_before(visit: &GateVisit, query: Sql<'_>, parameters: &[Parameter]) {
+    run_seeing(QueryVisibility::Before, visit, query, parameters, None);
 }
 
 /// Which changes of the own transaction a query sees.
@@ -110,9 +94,9 @@ enum QueryVisibility {
 }
 
 /// The first column of the first row, of a pass-by-value type.
-pub(crate) fn first_value<'a>(
+pub(crate) fn first_value(
     visit: &GateVisit,
-    query: impl Into<Sql<'a>>,
+    query: Sql<'_>,
     parameters: &[Parameter],
 ) -> Option<Datum> {
     first_row::<1>(visit, query, parameters)?[0]
@@ -124,9 +108,9 @@ pub(crate) fn first_value<'a>(
 /// `receive` is unguarded (`docs/decisions/0004-unguarded-trampolines.md`): it does not panic, and
 /// nothing needs dropping where an error may pass. It reads only columns of the query, with their
 /// types.
-pub(crate) unsafe fn send<'a, F: FnMut(SentRow<'_>) -> bool>(
+pub(crate) unsafe fn send<F: FnMut(SentRow<'_>) -> bool>(
     visit: &GateVisit,
-    query: impl Into<Sql<'a>>,
+    query: Sql<'_>,
     parameters: &[Parameter],
     receive: F,
 ) {
@@ -141,13 +125,7 @@ pub(crate) unsafe fn send<'a, F: FnMut(SentRow<'_>) -> bool>(
         receive,
     };
     let receiver = Some((&raw mut receiver).cast());
-    run_seeing(
-        QueryVisibility::Present,
-        visit,
-        query.into(),
-        parameters,
-        receiver,
-    );
+    run_seeing(QueryVisibility::Present, visit, query, parameters, receiver);
 }
 
 fn run_seeing(
@@ -170,6 +148,11 @@ fn run_seeing(
         );
         let former = pg_sys::MemoryContextSwitchTo(context);
         let types: Vec<pg_sys::Oid> = parameters.iter().map(|&(oid, _)| oid).collect();
+        let guarded = visit.uses_others_names().then(|| {
+            let named = query.named.and_then(|tables| tables.first().copied());
+            let table = query.table.or(named);
+            guarded_planning::enter(table.unwrap_or(pg_sys::InvalidOid))
+        });
         let analyzed = visit.resolve(|| {
             session::without_query_id(|| match query.table {
                 Some(table) => analyze_over(table, &query, &text, &types),
@@ -188,6 +171,9 @@ fn run_seeing(
                 }
             })
         });
+        if let Some(guarded) = guarded {
+            guarded_planning::leave(guarded);
+        }
         let values = parameter_list(parameters);
         let planned = pg_sys::pg_plan_queries(analyzed, text.as_ptr(), 0, values);
         let mut rows = 0;

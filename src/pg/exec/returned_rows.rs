@@ -1,6 +1,6 @@
 //! Functions that return a set of rows of a table's type, which the call tells.
 
-use super::query::{self, SentRow};
+use super::query::{self, SentRow, Sql};
 use crate::pg::abi::{externs, fmgr};
 use crate::pg::session::gate::GateVisit;
 use core::marker::PhantomData;
@@ -21,7 +21,7 @@ impl SetCall<'_> {
 
     /// Returns the rows that a query of one column, of that type, selects: all of them at once,
     /// on disk if they are many.
-    pub(crate) fn return_from(&self, visit: &GateVisit, query: &str) {
+    pub(crate) fn return_from(&self, visit: &GateVisit, query: Sql<'_>) {
         // SAFETY: the call runs; the store is there until it ends. Nothing to drop in the closure.
         unsafe {
             pg_sys::InitMaterializedSRF(self.0, pg_sys::MAT_SRF_USE_EXPECTED_DESC);

@@ -93,8 +93,14 @@ impl GateVisit {
         }
     }
 
-    /// Runs `work`, which analyzes and rewrites a query, as the user whose names it uses. Analysis
-    /// calls no user-defined functions; planning and running do, and are not allowed here.
+    /// Whether names are another user's than the one who runs the query.
+    pub(in crate::pg) fn uses_others_names(&self) -> bool {
+        self.names.user != roles::current_user()
+    }
+
+    /// Runs `work`, which analyzes and rewrites a query, as the user whose names it uses. Planning and running are not allowed
+    /// here. Analysis reads constants, which can call functions: a domain's, in an array of it. The caller has these refused
+    /// where names are another user's.
     pub(in crate::pg) fn resolve<T>(&self, work: impl FnOnce() -> T) -> T {
         self.names.during(work)
     }
@@ -198,22 +204,58 @@ pub(crate) fn confine() -> Bounded {
 /// owner that is not in C must not run in such a session: what it calls may have been compiled there before, with names that
 /// mean what that role wants.
 pub(crate) fn is_untrusted(owner: pg_sys::Oid) -> bool {
-    !roles::has_rights_of(session_user(), owner) || is_in_operation_of_another(owner)
+    let lacks_rights = |role| !roles::has_rights_of(role, owner);
+    lacks_rights(session_user())
+        || is_in_operation_of_another(owner)
+        || ACTING
+            .find(|role| lacks_rights(role).then_some(()))
+            .is_some()
 }
 
 /// Whether a security-restricted operation goes on, for a role that could not become the owner: PostgreSQL runs code of a
-/// table's owner in another's session by one, as in ANALYZE, by autovacuum, too, in REINDEX and in REFRESH.
+/// table's owner in another's session by one, as in ANALYZE, by autovacuum, too, in REINDEX and in REFRESH. Who the current
+/// user is says nothing of whose operation it is: that code may call a function with SECURITY DEFINER. Only a worker of logical
+/// replication has one for the table's owner itself, which no such function has changed.
 fn is_in_operation_of_another(owner: pg_sys::Oid) -> bool {
     if !externs::InSecurityRestrictedOperation() {
         return false;
     }
     match RESTRICTED_FOR.current().or(OF_PROCESS.get()) {
         Some(role) => !roles::has_rights_of(role, owner),
-        // A foreign key's query has its table's owner as the current user, whoever has set it off.
         None => {
-            externs::InNoForceRLSOperation() || !roles::has_rights_of(roles::current_user(), owner)
+            !session::applies_others_changes()
+                || externs::InLocalUserIdChange()
+                || !roles::has_rights_of(roles::current_user(), owner)
         }
     }
+}
+
+/// The roles whose code may be running in this session by a foreign key, which PostgreSQL enforces as the owner of a table, or by a function
+/// with SECURITY DEFINER. That code can call others' functions of that kind, so that the current user alone says nothing.
+static ACTING: Scoped<pg_sys::Oid> = Scoped::new();
+
+/// A query is planned or runs: if its user is another than the session's, that one acts until [`leave_query`].
+#[inline]
+pub(crate) fn enter_query() -> Option<Scope> {
+    let user = externs::GetUserId();
+    (user != externs::GetOuterUserId()).then(|| ACTING.enter(user))
+}
+
+#[inline]
+pub(crate) fn leave_query(acting: Option<Scope>) {
+    if let Some(acting) = acting {
+        ACTING.leave(acting);
+    }
+}
+
+/// A function is called that may run as another user: as from now the current one, until [`leave_function`].
+pub(in crate::pg) fn enter_function() {
+    ACTING.enter(externs::GetUserId());
+}
+
+/// Such a function returns, or an error passes it.
+pub(in crate::pg) fn leave_function() {
+    ACTING.leave_innermost();
 }
 
 /// The roles for whose code this module has begun a security-restricted operation that goes on.

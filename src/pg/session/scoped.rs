@@ -53,6 +53,11 @@ impl<T> Scoped<T> {
         })
     }
 
+    /// Ends the innermost one, if there is any: for what returns, or is passed by an error, in the order in which it began.
+    pub(crate) fn leave_innermost(&self) {
+        self.entries.with_borrow_mut(Vec::pop);
+    }
+
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.with_borrow(Vec::is_empty)

@@ -338,6 +338,8 @@ DELETE FROM parent WHERE id = 3;
 DELETE FROM parent WHERE id = 5;
 ALTER TABLE child_archive OWNER TO CURRENT_USER;
 DELETE FROM parent WHERE id = 3;
+SELECT ttl.resume('child'), ttl.resume('child_archive');
+DELETE FROM parent WHERE id = 3;
 SELECT * FROM child_archive WHERE id > 2;
 
 -- NOTIFY: what comes is seen by the other tests

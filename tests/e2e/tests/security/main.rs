@@ -2,6 +2,7 @@
 //! nothing, and delay nobody. The cases come from reviews that broke earlier versions; the promises
 //! are those of `docs/security.md`, "What cannot be done".
 
+mod acting;
 mod archive_owners;
 mod archives;
 mod arguments;
