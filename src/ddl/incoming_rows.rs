@@ -122,7 +122,7 @@ pub(super) fn warn_of_other_policies(relid: pg_sys::Oid) {
 }
 
 /// Makes background deletion in the family wait for `ttl.change_delay`.
-fn delay(family: pg_sys::Oid) {
+pub(super) fn delay(family: pg_sys::Oid) {
     policy_lock::lock_policy_for_change(family);
     if let Some(mut policy) = label_of(family) {
         let (former, now) = (policy.local.shortened, background::now());

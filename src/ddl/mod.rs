@@ -13,6 +13,7 @@
 //! | `new_references` | foreign keys by which expired rows take live ones along |
 //! | `all_nodes` | labels that change on all nodes of Citus |
 //! | `incoming_rows` | tables and rows that come to a policy from elsewhere |
+//! | `rules_in_force` | TTL indexes that a statement about another table or index puts into force, or out of it |
 //! | `with_options` | `ttl.*` among a table's options: what is asked, for `api` to do |
 //! | `conversion` | functions by which Citus gets a table, or gives it back |
 //! | `dropped`, `lost_default` | what a statement really drops, and what takes its place |
@@ -36,6 +37,7 @@ pub(crate) mod purge_before_change;
 mod purge_before_ddl;
 mod reads;
 mod refusal;
+mod rules_in_force;
 mod statement_kind;
 mod sync_added;
 mod sync_label;
@@ -70,6 +72,8 @@ struct RunningStatement {
     incoming: Option<pg_sys::Oid>,
     /// Foreign keys before it.
     keys: Option<new_references::KeysBefore>,
+    /// The TTL indexes in force before it.
+    rules: Vec<rules_in_force::RulesBefore>,
     /// The table that may get a column which looks like an override.
     widened: Option<pg_sys::Oid>,
     /// It may make a table of Citus, or an ordinary one.
@@ -117,6 +121,7 @@ pub(crate) fn before(node: Node<'_>) -> Option<Scope> {
         reparented,
         incoming: incoming_rows::table(&statement),
         keys: or_raise(new_references::before(&statement)),
+        rules: rules_in_force::before(&statement),
         widened: added_override::before(&statement),
         converts,
     };
@@ -140,12 +145,14 @@ pub(crate) fn after(scope: Scope, node: Node<'_>) {
         if let Some(table) = come {
             places::reserve_or_warn(table);
             incoming_rows::warn_of_other_policies(table);
+            rules_in_force::warn_of_child(table);
         }
     }
     running
         .incoming
         .into_iter()
         .for_each(incoming_rows::after_attach);
+    rules_in_force::after(&running.rules);
     if let Some(keys) = &running.keys {
         or_raise(new_references::after(keys));
     }

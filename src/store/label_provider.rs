@@ -5,9 +5,9 @@ use crate::citus::{self, Doing};
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
 use crate::pg::abi::report::or_raise;
-use crate::pg::catalog;
 use crate::pg::catalog::names::RelationName;
 use crate::pg::catalog::syntax::Node;
+use crate::pg::catalog::{self, roles};
 use crate::pg::server::background;
 use crate::pg::session::{self, labels};
 use crate::policy::{LocalState, Policy, Shortened};
@@ -99,7 +99,27 @@ fn check(object: &pg_sys::ObjectAddress, label: Option<&str>) -> Result<()> {
     check_relation(object.objectId)?;
     let Some(label) = label else { return Ok(()) };
     let policy = Policy::parse(label).map_err(|error| Error::invalid_label(&error))?;
+    if policy.is_on() {
+        check_tables_above(object.objectId)?;
+    }
     check_columns(object.objectId, &policy)
+}
+
+/// Refuses a policy of its own to a table below one of another owner's: writes through that one, of other rows, too, would be
+/// refused.
+pub(crate) fn check_tables_above(relid: pg_sys::Oid) -> Result<()> {
+    let user = roles::current_user();
+    let mut above = catalog::ancestors(relid).into_iter();
+    let Some(other) = above.find(|&table| !roles::owns_relation(table, user)) else {
+        return Ok(());
+    };
+    let (table, other) = (
+        catalog::qualified_name(relid),
+        catalog::qualified_name(other),
+    );
+    Err(Error::denied(format!("must be owner of table {other}"))
+        .detail(format!("Table {table} is a partition or child of it. A time to live of its own would stop what others write through {other}."))
+        .hint(format!("Have the owner of {other} set a time to live there: it holds for all partitions and children.")))
 }
 
 /// Refuses relations that cannot have a time to live.

@@ -41,13 +41,50 @@ pub(in crate::api) fn look(
             return Err(is_key(relid, ts, asked));
         }
     }
+    brought_by_child(relid, ts, "times of their last modification", consent)?;
     if asked.document_column.clone().flatten().is_none() {
         let name = asked.ttl_column.clone().unwrap_or(Some("ttl".to_owned()));
         if let Some(name) = name {
+            brought_by_child(relid, &name, "times to live of rows", consent)?;
             overrides(relid, &name, asked, consent)?;
         }
     }
     clock(relid, asked, consent)
+}
+
+/// W2: a column that the table gets and a table that inherits from it has: PostgreSQL makes one of them, with the values that are
+/// there. `meaning`: what they would become.
+fn brought_by_child(
+    relid: pg_sys::Oid,
+    name: &str,
+    meaning: &str,
+    consent: &Consent,
+) -> Result<()> {
+    if catalog::attribute(relid, name).is_some() || consent.confirmed {
+        return Ok(());
+    }
+    // What an earlier time to live of the child has left was made for that.
+    let was_made = |child| {
+        let ts = catalog::attribute(child, "_ts");
+        ts.is_some_and(|column| stored_calls::is_current_ts(child, column.attno))
+    };
+    let has_own =
+        |&child: &pg_sys::Oid| catalog::attribute(child, name).is_some() && !was_made(child);
+    let mut children = catalog::all_inheritors(relid).into_iter();
+    let Some(child) = children.find(has_own) else {
+        return Ok(());
+    };
+    let (table, child) = (qualified_name(relid), qualified_name(child));
+    let column = quote_identifier(name);
+    Err(Error::new(
+        PgSqlErrorCode::ERRCODE_DUPLICATE_COLUMN,
+        format!("table {child}, which inherits from table {table}, has a column {column} of its own"),
+    )
+    .detail(format!("It would become one with the column that {table} gets, and its values {meaning}."))
+    .hint(format!(
+        "Name another column in ts_column or ttl_column, or rename that one. If its values are such, {}",
+        consent.how
+    )))
 }
 
 /// PostgreSQL refuses to add them.

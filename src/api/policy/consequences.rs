@@ -1,6 +1,7 @@
 //! What a new time to live means for other objects: foreign keys, publications, users of the row type.
 //! Each is said in a NOTICE, once the change is made.
 
+use super::problem::is_own;
 use crate::error::{Error, Result};
 use crate::pg::abi::values;
 use crate::pg::catalog::{self, names, qualified_name, quote_identifier, quote_literal};
@@ -28,6 +29,7 @@ pub(in crate::api) fn tell(
         if !added.is_empty() {
             row_type(relid, added)?;
             publications(relid, added)?;
+            foreign_tables(relid, added);
         }
         replica_identity(relid);
         if let Some(column) = unindexed {
@@ -125,6 +127,22 @@ fn row_type(relid: pg_sys::Oid, added: &[String]) -> Result<()> {
         .hint("A function that returns such rows must return the new columns, too. ttl.expire_after() lets rows expire by an existing column and adds none.")
         .notice();
     Ok(())
+}
+
+/// A foreign table below it has the columns now, but not what it stands for.
+fn foreign_tables(relid: pg_sys::Oid, added: &[String]) {
+    let is_foreign = |table: &pg_sys::Oid| {
+        catalog::class(*table).is_some_and(|class| class.relkind == pg_sys::RELKIND_FOREIGN_TABLE)
+    };
+    let tables = catalog::all_inheritors(relid)
+        .into_iter()
+        .filter(is_foreign);
+    for table in tables.take(NAMED).map(qualified_name) {
+        Error::for_warning(format!("foreign table {table} has new columns: {}", shown(added)))
+            .detail("What it stands for on the remote server need not have them: then queries that read them there fail.")
+            .hint(format!("Add them there, too: {}.", additions(relid, added)))
+            .warn();
+    }
 }
 
 /// The OIDs of the table and of all that inherit from it, for an array.
@@ -340,7 +358,8 @@ fn foreign_keys(relid: pg_sys::Oid) -> Result<()> {
 }
 
 /// The statement that lets rows of the table be deleted that could not for this error, if it is one of a foreign key.
-/// The error is in the server's language, but has the names.
+/// The error is in the server's language, but has the names. `None` where one of the tables is another's: to
+/// check the new key, PostgreSQL runs what is in their indexes as the one who runs it.
 pub(in crate::api) fn remedy(relid: pg_sys::Oid, error: &str) -> Option<String> {
     let names = |name: &str| error.contains(&format!("\"{name}\""));
     let keys = session::with_safe_search_path(|| keeping_keys(relid)).ok()?;
@@ -348,6 +367,9 @@ pub(in crate::api) fn remedy(relid: pg_sys::Oid, error: &str) -> Option<String> 
         .into_iter()
         .filter(|key| names(&key.name) && names(&catalog::relation_name(key.child)));
     let key = keys.next().filter(|_| keys.next().is_none())?;
+    if !is_own(relid) || !is_own(key.child) {
+        return None;
+    }
     let (what, change) = key.change?;
     Some(format!("/* To have the {what}: */ {change}"))
 }

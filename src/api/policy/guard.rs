@@ -43,6 +43,7 @@ pub(in crate::api) fn check_change(relid: pg_sys::Oid) -> Result<()> {
 /// and cannot have one (C35), and hypertables of TimescaleDB with a columnstore (0A000).
 pub(in crate::api) fn check_changeable(relid: pg_sys::Oid) -> Result<()> {
     check_owner(relid)?;
+    label_provider::check_tables_above(relid)?;
     if timescale::has_columnstore(relid) {
         return Err(Error::columnstore(relid, "set a time to live on", ""));
     }

@@ -8,7 +8,7 @@ use crate::pg::catalog::constraints;
 use crate::pg::catalog::inheritance::{Topmost, topmost};
 use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
 use crate::policy::Policy;
-use crate::store::{TablePolicy, extension, governing_label, override_check, stored_calls};
+use crate::store::{TablePolicy, extension, governing_label, labels, override_check, stored_calls};
 use pgrx::pg_sys;
 use std::collections::HashSet;
 
@@ -30,7 +30,7 @@ pub(in crate::api) fn of(
     if let Some(ts) = ts.map(quote_identifier) {
         let statement = format!("ALTER TABLE {table} ALTER COLUMN {ts} SET NOT NULL");
         let text = format!("column {ts} may be NULL, and such a row never expires: {statement}");
-        problems.push(Problem::new(text).with_statement(format!(
+        problems.push(Problem::new(text).with_statement_of_owner(relid, format!(
             "/* Such rows expire counted from now: */ UPDATE {table} SET {ts} = ttl.current_ts() WHERE {ts} IS NULL; {statement};"
         )));
     }
@@ -58,17 +58,20 @@ pub(in crate::api) fn without_label() -> Vec<pg_sys::Oid> {
         return vec![];
     };
     let query = format!(
-        "SELECT DISTINCT COALESCE(t.tgrelid, c.conrelid)::pg_catalog.text \
+        "SELECT DISTINCT COALESCE(t.tgrelid, c.conrelid, a.adrelid)::pg_catalog.text \
            FROM pg_catalog.pg_depend AS d \
            LEFT JOIN pg_catalog.pg_trigger AS t ON t.oid OPERATOR(pg_catalog.=) d.objid \
             AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_trigger'::pg_catalog.regclass \
            LEFT JOIN pg_catalog.pg_constraint AS c ON c.oid OPERATOR(pg_catalog.=) d.objid \
             AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_constraint'::pg_catalog.regclass \
+           LEFT JOIN pg_catalog.pg_attrdef AS a ON a.oid OPERATOR(pg_catalog.=) d.objid \
+            AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_attrdef'::pg_catalog.regclass \
           WHERE d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass \
-            AND d.refobjid OPERATOR(pg_catalog.=) ANY (ARRAY[{}, {}]::pg_catalog.oid[]) \
-            AND COALESCE(t.tgrelid, c.conrelid) OPERATOR(pg_catalog.>) 0::pg_catalog.oid ORDER BY 1",
+            AND d.refobjid OPERATOR(pg_catalog.=) ANY (ARRAY[{}, {}, {}]::pg_catalog.oid[]) \
+            AND COALESCE(t.tgrelid, c.conrelid, a.adrelid) OPERATOR(pg_catalog.>) 0::pg_catalog.oid ORDER BY 1",
         functions.free_expired_keys.to_u32(),
-        functions.is_override.to_u32()
+        functions.is_override.to_u32(),
+        functions.current_ts.to_u32()
     );
     let tables = or_raise(values::texts::<1>(&query)).into_iter();
     let tables = tables.filter_map(|[oid]| Some(pg_sys::Oid::from(oid.parse::<u32>().ok()?)));
@@ -108,14 +111,23 @@ pub(in crate::api) fn without_policy(relid: pg_sys::Oid) -> Option<Problem> {
         .into_iter()
         .find(|constraint| constraint.calls(functions.is_override))
         .map(|constraint| format!("constraint {}", quote_identifier(&constraint.name)));
-    let found: Vec<String> = trigger.into_iter().chain(constraint).collect();
+    let mut columns = 1..=catalog::column_count(relid);
+    let default = columns.find(|&attno| stored_calls::is_current_ts(relid, attno));
+    let mut found: Vec<String> = trigger.into_iter().chain(constraint).collect();
     if found.is_empty() {
-        return None;
+        // An archive has the columns of its table, and often the defaults.
+        let archives = |(_, policy): &(pg_sys::Oid, Policy)| {
+            let chosen = policy.archive().and_then(|archive| archive.chosen);
+            chosen.is_some_and(|archive| pg_sys::Oid::from(archive.table) == relid)
+        };
+        if labels().iter().any(archives) {
+            return None;
+        }
+        let column = quote_identifier(&catalog::column_name(relid, default?));
+        found.push(format!("the default of column {column}"));
     }
     let table = quote_literal(&qualified_name(partitioned(relid)));
-    let has_clock = found.len() > usize::from(trigger_placement::has(relid))
-        || (1..=catalog::column_count(relid))
-            .any(|attno| stored_calls::is_current_ts(relid, attno));
+    let has_clock = found.len() > usize::from(trigger_placement::has(relid)) || default.is_some();
     let enable = format!("ttl.enable({table}, seconds)");
     // The trigger alone is also that of a table that has TTL indexes only: which columns these were on is not known.
     let way = match has_clock {

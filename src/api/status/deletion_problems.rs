@@ -213,9 +213,10 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<Problem>
         (
             clock,
             "deletion is held for ttl.change_delay: the system clock was set by more than a minute, or the server was down for so long",
-            Some(format!(
-                "SELECT clock_timestamp(); -- if that is right, ttl.purge({table}) deletes at once"
-            )),
+            Some(
+                "/* If this is right, ttl.purge() deletes at once: */ SELECT clock_timestamp();"
+                    .to_owned(),
+            ),
         ),
         (
             unread,
@@ -241,6 +242,9 @@ fn troubles(labelled_table: pg_sys::Oid, tables: &[pg_sys::Oid]) -> Vec<Problem>
 /// Where the scheduler is.
 const LOOK_AT_SCHEDULER: &str = "SELECT pid, datname, wait_event_type, wait_event, pg_blocking_pids(pid) FROM pg_stat_activity WHERE backend_type = 'ttl_ext scheduler';";
 
+/// A role may have been locked out on purpose.
+const IF_MEANT: &str = "/* If the role is to connect: */ ";
+
 /// The statement without which PostgreSQL lets no process of the table's owner connect to the database; `None` if
 /// it does.
 fn letting_connect(table: pg_sys::Oid) -> Option<String> {
@@ -251,9 +255,9 @@ fn letting_connect(table: pg_sys::Oid) -> Option<String> {
     }
     let role = catalog::quote_identifier(&roles::name(owner));
     Some(match roles::needs_login(owner) {
-        true => format!("ALTER ROLE {role} LOGIN;"),
+        true => format!("{IF_MEANT}ALTER ROLE {role} LOGIN;"),
         false => format!(
-            "GRANT CONNECT ON DATABASE {} TO {role};",
+            "{IF_MEANT}GRANT CONNECT ON DATABASE {} TO {role};",
             catalog::quote_identifier(&databases::name(database))
         ),
     })

@@ -4,20 +4,27 @@ use crate::api::policy::problem::Problem;
 use crate::pg::abi::report::or_raise;
 use crate::pg::abi::{encoding, values};
 
-/// The settings, and what they do.
-const LASTING: [(&str, &str); 2] = [
+/// The settings, the value that is not to last, and what it does.
+const LASTING: [(&str, bool, &str); 3] = [
     (
         "ttl.show_expired",
+        true,
         "sessions see expired rows that are not deleted yet",
     ),
     (
         "ttl.preserve_ts",
+        true,
         "statements do not set the time of last modification, so rows expire although they are written",
+    ),
+    (
+        "row_security",
+        false,
+        "tables' owners and superusers see expired rows, and what they insert with a time of its own makes deletion wait",
     ),
 ];
 
-/// Those of this database, of all, of single roles, and of the configuration. For a single role `ttl.preserve_ts`
-/// is a choice: that of a role that imports.
+/// Those of this database, of all, of single roles, and of the configuration. For a single role all but `ttl.show_expired`
+/// are a choice: that of a role that imports.
 pub(super) fn problems() -> Vec<Problem> {
     // A name is quoted; none stands for all. Of the configuration there is no more than what the session has of it.
     let query = "SELECT CASE WHEN s.setrole OPERATOR(pg_catalog.=) 0::pg_catalog.oid THEN 'ALL' \
@@ -33,26 +40,31 @@ pub(super) fn problems() -> Vec<Problem> {
                   WHERE source OPERATOR(pg_catalog.=) 'configuration file' ORDER BY 3, 1, 2";
     let found = or_raise(values::texts::<4>(query)).into_iter();
     let found = found.filter_map(|[role, database, name, value]| {
-        let (name, effect) = LASTING.into_iter().find(|(lasting, _)| *lasting == name)?;
-        let is_choice = name == "ttl.preserve_ts" && !["", "ALL"].contains(&role.as_str());
-        (is_on(&value) && !is_choice).then(|| {
-            let (of, reset) = scope(&role, &database, name);
-            Problem::new(format!("{name} is on for {of}: {effect}")).with_statement(reset)
+        let (name, bad, effect) = LASTING.into_iter().find(|(lasting, ..)| *lasting == name)?;
+        let is_choice = name != "ttl.show_expired" && !["", "ALL"].contains(&role.as_str());
+        (is_on(&value) == Some(bad) && !is_choice).then(|| {
+            let (of, reset) = scope(&role, &database, name, word(!bad));
+            let text = format!("{name} is {} for {of}: {effect}", word(bad));
+            Problem::new(text).with_statement(reset)
         })
     });
     found.collect()
 }
 
-fn is_on(value: &str) -> bool {
-    values::boolean(&encoding::query(value)) == Some(true)
+fn is_on(value: &str) -> Option<bool> {
+    values::boolean(&encoding::query(value))
 }
 
-/// Whom the setting is for, and what resets it.
-fn scope(role: &str, database: &str, name: &str) -> (String, String) {
+fn word(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
+}
+
+/// Whom the setting is for, and what resets it, to this value in the configuration.
+fn scope(role: &str, database: &str, name: &str, good: &str) -> (String, String) {
     match (role, database) {
         ("", _) => (
             "all sessions, by the configuration".to_owned(),
-            format!("ALTER SYSTEM SET {name} = off; SELECT pg_reload_conf();"),
+            format!("ALTER SYSTEM SET {name} = {good}; SELECT pg_reload_conf();"),
         ),
         ("ALL", "") => (
             "all roles".to_owned(),

@@ -25,7 +25,7 @@ pub(super) fn of(relid: pg_sys::Oid, policy: &Policy, columns: &TablePolicy) -> 
                 qualified_name(relid)
             ),
         };
-        Problem::new(text).with_statement(moved_up(relid, policy, parent))
+        Problem::new(text).with_statement_on(parent, relid, moved_up(relid, policy, parent))
     })
     .collect()
 }

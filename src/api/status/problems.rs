@@ -59,21 +59,24 @@ fn problems(rel: pg_sys::Oid) -> Vec<Text> {
     found.map(|problem| Text(problem.text)).collect()
 }
 
-/// Looks for each kind in a subtransaction of its own: what fails hides nothing else.
+/// Looks for all kinds in one subtransaction; if that fails, for each in one of its own: what fails hides nothing else.
 pub(in crate::api) fn all(rel: pg_sys::Oid) -> Vec<Problem> {
-    let groups = [OF_TABLE, OF_DELETION, OF_NODES, OF_LIBRARY].into_iter();
-    let found = groups.flat_map(|group| {
-        let find = || {
-            let label = cache::own_label(rel).map(Ok);
-            let label = label.or_else(|| Some(read_label(rel)?.map(Rc::new)));
-            (group.find)(rel, &label)
-        };
-        contained_errors::contain(find).unwrap_or_else(|failure| {
-            let text = format!("{}: {}", group.cannot, failure.text());
-            vec![Problem::new(text).with_statement((group.to_do)(rel))]
-        })
+    let groups = [OF_TABLE, OF_DELETION, OF_NODES, OF_LIBRARY];
+    let find = |group: &CheckGroup| {
+        let label = cache::own_label(rel).map(Ok);
+        let label = label.or_else(|| Some(read_label(rel)?.map(Rc::new)));
+        (group.find)(rel, &label)
+    };
+    let together = contained_errors::contain(|| groups.iter().flat_map(find).collect::<Vec<_>>());
+    let mut found = together.unwrap_or_else(|_| {
+        let alone = groups.iter().map(|group| {
+            contained_errors::contain(|| find(group)).unwrap_or_else(|failure| {
+                let text = format!("{}: {}", group.cannot, failure.text());
+                vec![Problem::new(text).with_statement((group.to_do)(rel))]
+            })
+        });
+        alone.flatten().collect()
     });
-    let mut found: Vec<Problem> = found.collect();
     found.dedup();
     found
 }
@@ -195,7 +198,13 @@ fn guarded(relid: pg_sys::Oid, policy: &Policy) -> Option<Problem> {
             false => "restored from a dump, labelled by hand, or older than the extension",
         };
         let text = format!("nothing is deleted: {why}; SELECT ttl.resume({table}) starts deletion");
-        Problem::new(text).with_statement(format!("SELECT ttl.resume({table});"))
+        let first = match policy.handed_over {
+            true => {
+                "/* Look at triggers and indexes of these tables first, whose code runs then: */ "
+            }
+            false => "",
+        };
+        Problem::new(text).with_statement(format!("{first}SELECT ttl.resume({table});"))
     })
 }
 
@@ -260,24 +269,16 @@ fn tables_of_others(relid: pg_sys::Oid) -> Vec<Problem> {
             .next()?;
         let (name, of_table) = (catalog::qualified_name(table), roles::name(owner(table)));
         let (place, of_above) = (catalog::qualified_name(above), roles::name(owner(above)));
-        let (reason, changed, to) = match above == relid {
-            true => (
-                format!("the table belongs to {of_table}, and not to {of_above}"),
-                &name,
-                of_above,
-            ),
-            // It is one for all of its partitions.
-            false => (
-                format!(
-                    "it is a partition of {place}, whose triggers and indexes run code as {of_table}, and which belongs to {of_above}"
-                ),
-                &place,
-                of_table,
+        let reason = match above == relid {
+            true => format!("the table belongs to {of_table}, and not to {of_above}"),
+            false => format!(
+                "it is a partition of {place}, whose triggers and indexes run code as {of_table}, and which belongs to {of_above}"
             ),
         };
-        let to = catalog::quote_identifier(&to);
-        let text = format!("expired rows of {name} are not deleted, because {reason}");
-        Some(Problem::new(text).with_statement(format!("ALTER TABLE {changed} OWNER TO {to};")))
+        // Which of the two gets the other's rows is not to be proposed.
+        Some(Problem::new(format!(
+            "expired rows of {name} are not deleted, because {reason}: give both the same owner"
+        )))
     };
     tables.filter_map(problem).collect()
 }
@@ -289,19 +290,20 @@ fn half_detached(relid: pg_sys::Oid) -> Vec<Problem> {
         let parts = catalog::being_detached(parent).into_iter();
         parts.map(move |part| {
             (
+                parent,
                 catalog::qualified_name(parent),
                 catalog::qualified_name(part),
             )
         })
     });
     pairs
-        .map(|(parent, part)| {
+        .map(|(relid, parent, part)| {
             let statement = format!("ALTER TABLE {parent} DETACH PARTITION {part} FINALIZE");
             let text = format!(
                 "expired rows of {part} are not deleted until it is detached: if no session is at that, \
                  {statement}"
             );
-            Problem::new(text).with_statement(statement + ";")
+            Problem::new(text).with_statement_of_owner(relid, statement + ";")
         })
         .collect()
 }

@@ -101,6 +101,24 @@ SELECT ttl.disable('again');
 SECURITY LABEL FOR ttl ON TABLE again IS NULL;
 SELECT ttl.enable('again', 3600);
 
+-- a column that a child has, and that ADD COLUMN would make one with the new one
+CREATE TABLE kin (id int); CREATE TABLE kin_1 (ttl int) INHERITS (kin); INSERT INTO kin_1 VALUES (1, 300);
+SELECT ttl.enable('kin', 3600);
+SELECT ttl.enable('kin', 3600, ttl_column => NULL);
+CREATE TABLE elder (id int); CREATE TABLE younger (_ts timestamptz) INHERITS (elder);
+SELECT ttl.enable('elder', 3600);
+SELECT ttl.enable('elder', 3600, confirm => true);
+
+-- what needs a column that is to be dropped
+CREATE TABLE held (id int); SELECT ttl.enable('held', 3600);
+CREATE POLICY young ON held USING (_ts > now());
+SELECT ttl.disable('held', drop_columns => true);
+
+-- a copy of a table without keys and overrides
+CREATE TABLE twin (LIKE kin INCLUDING DEFAULTS);
+SELECT problem, to_do FROM ttl.check() WHERE relation = 'twin'::regclass;
+DROP TABLE twin;
+
 -- ttl.check() of tables that have lost their labels: one row a family, and a statement that can be run
 CREATE TABLE family (id int, _ts timestamptz NOT NULL DEFAULT now()) PARTITION BY RANGE (_ts);
 CREATE TABLE family_1 PARTITION OF family FOR VALUES FROM ('2020-01-01') TO ('2021-01-01');

@@ -386,3 +386,44 @@ fn many_blocked_rows_delay_nothing() {
     disk.run("TRUNCATE c; SELECT ttl.set_default('p', 3599)");
     disk.wait_until("SELECT count(*) FROM p", "0", PATIENCE);
 }
+
+/// What fails at the commit of a batch is not its last row: with a full queue of notifications no row is set aside, and all go once
+/// there is room.
+#[test]
+fn an_error_of_the_commit_is_no_rows() {
+    let server = Server::start_sweeping(&[]);
+    if server.major() < 17 {
+        println!("SKIPPED: since PostgreSQL 17");
+        return;
+    }
+    server.configure(&[("max_notify_queue_pages", "64")]);
+    server.restart();
+    let database = server.database("full_queue");
+    let mut disk = database.disk();
+    disk.run(
+        "CREATE TABLE t (id integer PRIMARY KEY, what text); SELECT ttl.enable('t', 3600), ttl.set_option('t', 'notify', 'gone'), ttl.pause('t')",
+    );
+    insert_and_age(&mut disk, 3000);
+    let mut listener = database.connect();
+    listener.run("LISTEN other; BEGIN; SELECT 1");
+    let mut filling = database.connect();
+    let fill =
+        "SELECT count(pg_notify('other', n || repeat('x', 7000))) FROM generate_series(1, 8) AS n";
+    let full = (0..200).find_map(|_| filling.try_run(fill).err());
+    assert_eq!(
+        full.and_then(|error| error.code().map(|it| it.code().to_owned())),
+        Some("54000".to_owned())
+    );
+    disk.run("SELECT ttl.resume('t')");
+    disk.wait_until(
+        "SELECT last_error LIKE '%too many notifications%' FROM ttl.stats WHERE relation = 't'::regclass",
+        "t",
+        PATIENCE,
+    );
+    assert_eq!(
+        disk.value("SELECT blocked_rows FROM ttl.stats WHERE relation = 't'::regclass"),
+        "0"
+    );
+    listener.run("COMMIT");
+    disk.wait_for_none("t");
+}

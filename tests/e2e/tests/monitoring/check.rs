@@ -145,12 +145,6 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "drop_partitions has no effect",
     ),
     (
-        "CREATE ROLE other_owner; GRANT ALL ON SCHEMA public TO other_owner;
-         ALTER TABLE p OWNER TO other_owner; SELECT ttl.resume('p')",
-        "p",
-        "expired rows of public.p1 are not deleted, because the table belongs to postgres",
-    ),
-    (
         "DO $$ BEGIN EXECUTE format('SECURITY LABEL FOR ttl ON TABLE p1 IS %L',
              (SELECT label FROM pg_seclabel WHERE objoid = 'p'::regclass AND provider = 'ttl')); END $$",
         "p1",
@@ -177,7 +171,8 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "the archive public.ar is now public.archive_of_s",
     ),
     (
-        "ALTER TABLE s OWNER TO other_owner; ALTER TABLE archive_of_s OWNER TO other_owner; SELECT ttl.resume('s')",
+        "CREATE ROLE other_owner; GRANT ALL ON SCHEMA public TO other_owner;
+         ALTER TABLE s OWNER TO other_owner; ALTER TABLE archive_of_s OWNER TO other_owner; SELECT ttl.resume('s')",
         "s",
         "nothing is deleted: cannot archive rows of table public.s in public.archive_of_s. When the archive was chosen",
     ),
@@ -316,6 +311,14 @@ fn of_lasting_settings() {
             "ttl.preserve_ts is on for all roles",
         ),
         (
+            "DATABASE app SET row_security = off",
+            "row_security is off for database app",
+        ),
+        (
+            "SYSTEM SET row_security = off",
+            "row_security is off for all sessions, by the configuration",
+        ),
+        (
             "ROLE \"an auditor\" SET ttl.show_expired = 1",
             "ttl.show_expired is on for role \"an auditor\"",
         ),
@@ -340,6 +343,7 @@ fn of_lasting_settings() {
         "DATABASE postgres SET ttl.show_expired = on",
         "DATABASE app SET ttl.show_expired = off",
         "ROLE \"an auditor\" SET ttl.preserve_ts = on",
+        "ROLE \"an auditor\" SET row_security = off",
     ] {
         session.run(&format!("ALTER {setting}"));
         assert_eq!(

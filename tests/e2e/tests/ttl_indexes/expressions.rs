@@ -119,3 +119,72 @@ fn a_child_that_loses_the_index() {
     assert_eq!(other.value(count), "5");
     assert_eq!(other.value("SELECT count(*) FROM ONLY parent"), "2");
 }
+
+/// A table that inherits and has no index on the expression puts the rule out of force; so does a partition's index that is
+/// missing. Both ways are said, and what expires by coming into force is deleted after `ttl.change_delay`.
+#[test]
+fn coming_into_force_is_no_surprise() {
+    let server = Server::start_sweeping(&[("ttl.change_delay", "60")]);
+    let database = server.database("in_force");
+    let mut disk = database.connect();
+    disk.run(
+        "SET ttl.show_expired = on;
+         CREATE TABLE p (id int, at text);
+         CREATE INDEX p_at ON p (ttl.from_iso8601(at)); SELECT ttl.expire_index('p_at', 0);
+         CREATE TABLE q (id int, at timestamptz) PARTITION BY LIST (id); CREATE TABLE q1 PARTITION OF q FOR VALUES IN (1);
+         CREATE INDEX q_at ON ONLY q (at); SELECT ttl.expire_index('q_at', 0); CREATE INDEX q1_at ON q1 (at)",
+    );
+    let ends = "no row of table public.p expires by TTL index p_at from now on";
+    let begins = |table: &str, index: &str| {
+        format!("rows of table public.{table} expire by TTL index {index} from now on")
+    };
+    for (statement, said) in [
+        ("CREATE TABLE c () INHERITS (p)", ends.to_owned()),
+        (
+            "CREATE INDEX c_at ON c (ttl.from_iso8601(at))",
+            begins("p", "p_at"),
+        ),
+        ("DROP INDEX c_at", ends.to_owned()),
+        (
+            "CREATE INDEX CONCURRENTLY c_at ON c (ttl.from_iso8601(at))",
+            begins("p", "p_at"),
+        ),
+        ("CREATE TABLE d (id int, at text)", String::new()),
+        ("ALTER TABLE d INHERIT p", ends.to_owned()),
+        ("ALTER TABLE d NO INHERIT p", begins("p", "p_at")),
+        ("ALTER TABLE d INHERIT p", ends.to_owned()),
+        (
+            "INSERT INTO p VALUES (1, '2000-01-01T00:00:00Z')",
+            String::new(),
+        ),
+        (
+            "CREATE INDEX d_at ON d (ttl.from_iso8601(at))",
+            begins("p", "p_at"),
+        ),
+        ("INSERT INTO q VALUES (1, '2000-01-01')", String::new()),
+        (
+            "ALTER INDEX q_at ATTACH PARTITION q1_at",
+            begins("q", "q_at"),
+        ),
+    ] {
+        let count = |server: &Server| server.log_lines(&["WARNING:", "from now on"]).len();
+        let before = count(&server);
+        disk.run(statement);
+        let all = server.log_lines(&["WARNING:", "from now on"]);
+        match said.as_str() {
+            "" => assert_eq!(all.len(), before, "{statement}: {all:#?}"),
+            said => {
+                assert_eq!(all.len(), before + 1, "{statement}: {all:#?}");
+                assert!(all[before].contains(said), "{statement}: {all:#?}");
+            }
+        }
+    }
+    let mut reader = database.connect();
+    assert_eq!(reader.value("SELECT count(*) FROM p"), "0");
+    assert_eq!(reader.value("SELECT count(*) FROM q"), "0");
+    // Nothing goes before its time: tables that expire now are served meanwhile.
+    disk.run("CREATE TABLE now (at timestamptz); SELECT ttl.expire_after('now', 'at', 0, confirm => true)");
+    disk.run("INSERT INTO now VALUES ('2000-01-01')");
+    assert_eq!(disk.value("SELECT count(*) FROM p"), "1");
+    assert_eq!(disk.value("SELECT count(*) FROM q"), "1");
+}
