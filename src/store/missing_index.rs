@@ -35,13 +35,22 @@ pub(crate) fn are_wanted(relid: pg_sys::Oid, policy: &Policy) -> bool {
     }
 }
 
-/// The tables that an index of the table is of: itself or its partitions.
+/// The tables that an index of the table is of: itself or its partitions, but those of other owners, from which nothing is deleted.
 pub(crate) fn leaves(relid: pg_sys::Oid) -> impl Iterator<Item = pg_sys::Oid> {
+    all_leaves(relid).filter(move |&table| catalog::cascade::may_act_below(relid, table))
+}
+
+fn all_leaves(relid: pg_sys::Oid) -> impl Iterator<Item = pg_sys::Oid> {
     let tree = catalog::all_inheritors(relid).into_iter();
     tree.filter(move |&table| {
         catalog::class(table)
             .is_some_and(|class| class.has_rows() && (table == relid || class.is_partition))
     })
+}
+
+/// Whether an index of a partitioned table joins those of its partitions, and locks none of another owner while it builds one there.
+pub(crate) fn may_join(relid: pg_sys::Oid) -> bool {
+    catalog::is_partitioned(relid) && leaves(relid).count() == all_leaves(relid).count()
 }
 
 /// How many blocks they have together; those that another session has locked do not count. What is no heap may have no

@@ -49,6 +49,21 @@ impl Constraint {
     }
 }
 
+/// ALTER TABLE … VALIDATE CONSTRAINT, of a table that the caller has locked, by its OID.
+pub(crate) fn validate(relid: Oid, constraint: &str) {
+    let name = encoding::query(constraint);
+    // SAFETY: a command of one node, whose memory lasts as long as the transaction's; PostgreSQL checks the owner.
+    unsafe {
+        let command = pg_sys::palloc0(size_of::<pg_sys::AlterTableCmd>());
+        let command = command.cast::<pg_sys::AlterTableCmd>();
+        (*command).type_ = pg_sys::NodeTag::T_AlterTableCmd;
+        (*command).subtype = pg_sys::AlterTableType::AT_ValidateConstraint;
+        (*command).name = pg_sys::pstrdup(name.as_ptr());
+        let commands = pg_sys::lappend(core::ptr::null_mut(), command.cast());
+        pg_sys::AlterTableInternal(relid, commands, true);
+    }
+}
+
 /// The table's CHECK and NOT NULL constraints, in the order of their names.
 pub(crate) fn of(relid: Oid) -> Vec<Constraint> {
     each_of(relid, b"cn", |row| {

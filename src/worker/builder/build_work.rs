@@ -24,10 +24,9 @@ pub(in crate::worker) fn has_clock(relid: pg_sys::Oid) -> Option<(Rc<TablePolicy
 pub(in crate::worker) fn next_step(relid: pg_sys::Oid, validates: bool) -> Result<BuildStep> {
     // Others' changes of label and columns.
     catalog::forget_caches();
-    let class = catalog::class(relid);
     let policy = label_of(relid).filter(|policy| !policy.restored);
     let in_force = has_clock(relid).filter(|(it, _)| it.labelled_table == relid);
-    let (Some(class), Some(policy), Some((_, clock))) = (class, policy, in_force) else {
+    let (Some(policy), Some((_, clock))) = (policy, in_force) else {
         return Ok(BuildStep::Done);
     };
     let leaves = || {
@@ -51,7 +50,7 @@ pub(in crate::worker) fn next_step(relid: pg_sys::Oid, validates: bool) -> Resul
                 return Ok(BuildStep::Concurrently(create));
             }
         }
-        if class.relkind == pg_sys::RELKIND_PARTITIONED_TABLE
+        if missing_index::may_join(relid)
             && let Some(definition) = missing_index::missing(relid, &policy, clock)
         {
             return Ok(BuildStep::Join(create_index(relid, "", &definition)));
@@ -117,7 +116,7 @@ pub(in crate::worker) fn record(relid: pg_sys::Oid) -> Result<()> {
 
 /// Validates the override's constraint, which was added without reading the table. Found by its
 /// text, as it may have been renamed.
-fn validation(relid: pg_sys::Oid, policy: &Policy) -> Result<Option<Statement>> {
+fn validation(relid: pg_sys::Oid, policy: &Policy) -> Result<Option<String>> {
     let Some(column) = &policy.ttl_column else {
         return Ok(None);
     };
@@ -129,14 +128,6 @@ fn validation(relid: pg_sys::Oid, policy: &Policy) -> Result<Option<Statement>> 
         relid.to_u32(),
         quote_literal(&override_check::shown(&quote_identifier(column)))
     );
-    let names = values::texts::<1>(&query)?.into_iter();
-    let validate = |[name]: [String; 1]| Statement {
-        table: relid.to_u32(),
-        text: format!(
-            "ALTER TABLE {} VALIDATE CONSTRAINT {}",
-            qualified_name(relid),
-            quote_identifier(&name)
-        ),
-    };
-    Ok(names.map(validate).next())
+    let mut names = values::texts::<1>(&query)?.into_iter();
+    Ok(names.next().map(|[name]| name))
 }

@@ -17,8 +17,8 @@ pub(in crate::worker) enum BuildStep {
     Concurrently(Statement),
     /// One that needs that no partition lacks an index.
     Join(Statement),
-    /// A constraint: rows may violate it.
-    Validate(Statement),
+    /// The constraint of this name: rows may violate it.
+    Validate(String),
     /// The label is written.
     Record,
     Done,

@@ -6,8 +6,10 @@ use crate::pg::server::background;
 use crate::worker::shared;
 use pgrx::pg_sys;
 
-/// The most rows that are requested at a time.
+/// The most rows that are requested at a time,
 pub(in crate::worker) const MOST: usize = 64;
+/// and of one table: its sessions leave room for those of others.
+const MOST_OF_TABLE: usize = 8;
 
 /// A session that waits requests its row again after this time,
 const AGAIN: i64 = 1_000_000;
@@ -45,7 +47,10 @@ fn note(lock: &mut ExclusiveLock, requested: RequestedRow) -> bool {
     let named = |row: &RequestedRow| (row.table, row.block, row.offset);
     let same = rows.iter().position(|row| named(row) == named(&requested));
     let is_free = |row: &RequestedRow| row.table.database == 0 || now - row.at > LONGEST;
-    let place = same.or_else(|| rows.iter().position(is_free));
+    let of_table = |row: &&RequestedRow| row.table == requested.table && !is_free(row);
+    let has_room = rows.iter().filter(of_table).count() < MOST_OF_TABLE;
+    let free = || rows.iter().position(is_free).filter(|_| has_room);
+    let place = same.or_else(free);
     let Some(row) = place.and_then(|place| rows.get_mut(place)) else {
         return false;
     };
