@@ -94,6 +94,19 @@ impl Error {
         ))
     }
 
+    /// 55000: deletion would run what may be a former owner's.
+    pub(crate) fn handed_over(relid: pg_sys::Oid, labelled_table: pg_sys::Oid) -> Self {
+        Self::not_ready(format!(
+            "deletion of expired rows of table {} waits",
+            catalog::qualified_name(relid)
+        ))
+        .detail("The table, or one that its deletion reaches, has belonged to another owner, whose triggers and expressions it would run.")
+        .hint(format!(
+            "Look at them. To start deletion, run: SELECT ttl.resume({});",
+            catalog::quote_literal(&catalog::qualified_name(labelled_table))
+        ))
+    }
+
     /// 55000: a trigger or rule of the table keeps rows that must be deleted.
     pub(crate) fn expired_rows_kept(relid: pg_sys::Oid) -> Self {
         Self::not_ready(format!(

@@ -4,7 +4,7 @@ use crate::api::policy::guard;
 use crate::citus::{self, placements};
 use crate::ddl::purge_before_change;
 use crate::deletion::{batch, purge_tables as table};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::pg::abi::report::or_raise;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -33,7 +33,10 @@ fn delete_expired(relid: pg_sys::Oid) -> Result<i64> {
         return purge_shards(relid);
     }
     guard::lock(relid, pg_sys::RowExclusiveLock);
-    guard::governed(relid)?;
+    let label = guard::governed(relid)?;
+    if label.policy.handed_over {
+        return Err(Error::handed_over(relid, label.labelled_table));
+    }
     let mut deleted = 0;
     for child in table::lock_tree(relid, pg_sys::RowExclusiveLock) {
         let rows = table::delete_from(child)?;

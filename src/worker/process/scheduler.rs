@@ -31,7 +31,8 @@ pub(in crate::worker) fn run(process: &Process) -> Result<(), Error> {
     processes::prepare_session();
     session::force("stats_fetch_consistency", "cache");
     tables::init();
-    let mut last_change = background::monotonic();
+    let began = background::monotonic();
+    let mut last_change = began;
     let mut read_at = None;
     let mut again = false;
     let mut replicas = Replicas::default();
@@ -86,10 +87,17 @@ pub(in crate::worker) fn run(process: &Process) -> Result<(), Error> {
             shared::wake_launcher();
             let pause = (end - now).saturating_mul(SHARE).min(LONGEST_PAUSE);
             sleep(pause);
-            continue;
+            if background::monotonic() - began < LINGER || !do_others_wait() {
+                continue;
+            }
+            // Whoever changes policies all the time keeps no other database waiting.
+            if again {
+                slot.changed.store(true, Ordering::Release);
+            }
+            return Ok(());
         }
         replicas.ask()?;
-        let waits = shared::control().waiting_databases.load(Ordering::Relaxed) > 0;
+        let waits = do_others_wait();
         let is_quiet = now - last_change >= LINGER && !replicas.are_wanted();
         if waits || is_quiet {
             return Ok(());
@@ -97,6 +105,11 @@ pub(in crate::worker) fn run(process: &Process) -> Result<(), Error> {
         activity::idle();
         background::wait(LINGER / 1000);
     }
+}
+
+/// Whether databases wait for a scheduler.
+fn do_others_wait() -> bool {
+    shared::control().waiting_databases.load(Ordering::Relaxed) > 0
 }
 
 /// Sleeps, whatever wakes it.

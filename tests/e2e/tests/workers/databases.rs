@@ -2,6 +2,7 @@
 //! leave them for it, and come back.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ttl_ext_e2e::{Database, PATIENCE, Server, Session, SlowTable, SqlState};
@@ -213,4 +214,36 @@ fn errors_are_those_of_postgres() {
     admin.run("CREATE DATABASE something");
     admin.run("DROP DATABASE something");
     slow.finish(&mut disk);
+}
+
+/// Ends a thread also where the test fails.
+struct StopsOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopsOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Policies that change all the time in one database keep no other one waiting: the scheduler leaves.
+#[test]
+fn policies_that_change_all_the_time() {
+    let busy = server().database("busy_policies");
+    let mut changing = busy.connect();
+    changing.run("CREATE TABLE x (id int); SELECT ttl.enable('x', 60)");
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                changing.run("SELECT ttl.pause('x')");
+                changing.run("SELECT ttl.resume('x')");
+            }
+        });
+        let _stops = StopsOnDrop(&stop);
+        let other = server().database("other_policies");
+        let mut disk = other.disk();
+        disk.run("CREATE TABLE t (id int PRIMARY KEY); SELECT ttl.enable('t', 3600)");
+        disk.insert_expired("t", 1, 10);
+        disk.wait_for_none("t");
+    });
 }
