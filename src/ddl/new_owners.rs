@@ -107,7 +107,9 @@ fn hold_if_handed_over(
     let is_own = !own.is_empty();
     // What was noted may be of the table that comes to its owner now, over a role that could act as that one.
     if is_own && (own.into_iter().any(gains) || label.reaches_handed_over) {
-        if restoring::hold(policy, true) && label.is_on() {
+        // A table's own label says so by now, without being written.
+        let was_served = relid == policy && label.was_stored_for(former.to_u32());
+        if (restoring::hold(policy, true) || was_served) && label.is_on() {
             waits(policy, relid, former).warn();
         }
     } else if !is_own && gains(new) && !label.reaches_handed_over {

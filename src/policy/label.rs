@@ -265,6 +265,11 @@ impl Policy {
         self
     }
 
+    /// Whether the label was stored here while the table belonged to this role.
+    pub(crate) fn was_stored_for(&self, owner: u32) -> bool {
+        self.local.owner == owner
+    }
+
     /// The policy, which waits for `ttl.resume` for what the other one waits, too.
     pub(crate) fn waiting_like(&self, other: &Self) -> Self {
         Self {

@@ -36,8 +36,8 @@ pub(super) fn problems() -> Vec<Problem> {
                    LEFT JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) s.setdatabase \
                   WHERE s.setdatabase OPERATOR(pg_catalog.=) 0::pg_catalog.oid \
                      OR d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database() \
-                 UNION ALL SELECT '', '', name, setting FROM pg_catalog.pg_settings \
-                  WHERE source OPERATOR(pg_catalog.=) 'configuration file' ORDER BY 3, 1, 2";
+                 UNION ALL SELECT '', source, name, setting FROM pg_catalog.pg_settings \
+                  WHERE source OPERATOR(pg_catalog.=) ANY ('{configuration file,command line,environment variable}') ORDER BY 3, 1, 2";
     let found = or_raise(values::texts::<4>(query)).into_iter();
     let found = found.filter_map(|[role, database, name, value]| {
         let (name, bad, effect) = LASTING.into_iter().find(|(lasting, ..)| *lasting == name)?;
@@ -45,7 +45,7 @@ pub(super) fn problems() -> Vec<Problem> {
         (is_on(&value) == Some(bad) && !is_choice).then(|| {
             let (of, reset) = scope(&role, &database, name, word(!bad));
             let text = format!("{name} is {} for {of}: {effect}", word(bad));
-            Problem::new(text).with_statement(reset)
+            Problem::new(text).with_statements(reset)
         })
     });
     found.collect()
@@ -59,13 +59,15 @@ fn word(on: bool) -> &'static str {
     if on { "on" } else { "off" }
 }
 
-/// Whom the setting is for, and what resets it, to this value in the configuration.
-fn scope(role: &str, database: &str, name: &str, good: &str) -> (String, String) {
-    match (role, database) {
-        ("", _) => (
+/// Whom the setting is for, and what resets it, to this value in the configuration. Without a role, `database` is where the server
+/// has it from; no statement changes how it was started.
+fn scope(role: &str, database: &str, name: &str, good: &str) -> (String, Option<String>) {
+    let (of, reset) = match (role, database) {
+        ("", "configuration file") => (
             "all sessions, by the configuration".to_owned(),
             format!("ALTER SYSTEM SET {name} = {good}; SELECT pg_reload_conf();"),
         ),
+        ("", source) => return (format!("all sessions, by the server's {source}"), None),
         ("ALL", "") => (
             "all roles".to_owned(),
             format!("ALTER ROLE ALL RESET {name};"),
@@ -82,5 +84,6 @@ fn scope(role: &str, database: &str, name: &str, good: &str) -> (String, String)
             format!("role {role} in database {database}"),
             format!("ALTER ROLE {role} IN DATABASE {database} RESET {name};"),
         ),
-    }
+    };
+    (of, Some(reset))
 }
