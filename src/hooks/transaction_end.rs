@@ -75,7 +75,7 @@ extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
             execution::at_abort();
             copy_to::forget();
             no_action_checks::forget();
-            ddl::at_abort(0);
+            ddl::at_abort();
             removals::at_xact_end();
             underway::at_xact_end();
             #[cfg(since19)]
@@ -101,7 +101,7 @@ extern "C-unwind" fn at_subxact_end(
         execution::at_abort();
         copy_to::forget();
         no_action_checks::forget();
-        ddl::at_abort(level);
+        ddl::at_abort();
         #[cfg(since19)]
         fast_path::at_abort(level);
     }
