@@ -47,8 +47,6 @@ pub(super) const BLOCKED_ROWS: usize = 8192;
 #[repr(C)]
 pub(super) struct SharedMemory {
     pub(super) launcher: AtomicI32,
-    /// The address of its latch, for signal handlers.
-    pub(super) launcher_latch: AtomicUsize,
     /// How many owners wait for a free worker.
     pub(super) waiting: AtomicU32,
     /// How many databases wait for a free scheduler.
@@ -207,9 +205,8 @@ pub(super) fn mark(number: usize) -> &'static AtomicU8 {
     &control().marks[number]
 }
 
-/// Wakes the launcher. In a signal handler, too.
 pub(super) fn wake_launcher() {
-    background::set_latch(control().launcher_latch.load(Ordering::Relaxed));
+    background::wake(control().launcher.load(Ordering::Relaxed));
 }
 
 pub(super) fn databases() -> impl Iterator<Item = (u32, &'static Database)> {
