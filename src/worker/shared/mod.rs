@@ -89,8 +89,6 @@ pub(super) struct Database {
     pub(super) changed: AtomicBool,
     /// Since when a change has not been read yet; 0 = all are.
     pub(super) changed_since: AtomicI64,
-    /// Counts such changes.
-    pub(super) changes: AtomicU32,
     /// How often catalogs had been written to when the policies were read; 0 if they are to be read anyhow.
     pub(super) catalogs: AtomicI64,
     /// Until then no process may be there: a statement needs the database without connections.
@@ -153,7 +151,6 @@ pub(super) fn allot_database(oid: u32) -> Option<&'static Database> {
     let _lock = SharedLock::exclusive();
     let now = background::monotonic();
     if let Some(slot) = database(oid) {
-        slot.changes.fetch_add(1, Ordering::AcqRel);
         if slot.changed_since.load(Ordering::Acquire) == 0 {
             slot.changed_since.store(now, Ordering::Release);
         }
