@@ -3,17 +3,12 @@
 //! `pg::object_access` reports each object before it is dropped. So labels and tables need not be
 //! searched for what is missing (docs/decisions/0024-what-a-statement-has-dropped.md).
 
+use super::noted::NOTED;
 use super::sync_label;
-use crate::pg::abi::variable::Variable;
 use crate::pg::catalog::{self, index, roles};
 use crate::store::{cache, extension, policy_lock, seclabel};
 use pgrx::pg_sys;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
-
-/// Tables, by OID, and the names of their indexes that the running statement has dropped.
-static INDEXES: Variable<RefCell<BTreeMap<u32, Vec<String>>>> =
-    Variable::new(RefCell::new(BTreeMap::new()));
 
 /// Notes an index that is about to be dropped; ignores other relations.
 pub(super) fn note(relid: pg_sys::Oid) {
@@ -25,15 +20,18 @@ pub(super) fn note(relid: pg_sys::Oid) {
         && let Some(table) = index::table_of(relid)
     {
         let name = catalog::relation_name(relid);
-        INDEXES.with_borrow_mut(|all| all.entry(table.to_u32()).or_default().push(name));
+        NOTED.change(|noted| {
+            let of_table = noted.indexes.entry(table.to_u32()).or_default();
+            of_table.push(name);
+        });
     }
 }
 
 /// Ends the rules of dropped TTL indexes (M8). Returns the tables that lost an index and still
 /// exist.
-pub(super) fn end_rules() -> Vec<pg_sys::Oid> {
+pub(super) fn end_rules(indexes: BTreeMap<u32, Vec<String>>) -> Vec<pg_sys::Oid> {
     let mut left = Vec::new();
-    for (table, names) in INDEXES.take() {
+    for (table, names) in indexes {
         pgrx::check_for_interrupts!();
         let table = pg_sys::Oid::from(table);
         let Some(class) = catalog::class(table) else {
@@ -48,11 +46,6 @@ pub(super) fn end_rules() -> Vec<pg_sys::Oid> {
         }
     }
     left
-}
-
-/// Called if the statement has failed and when another begins. Raises no error.
-pub(super) fn forget() {
-    INDEXES.with_borrow_mut(BTreeMap::clear);
 }
 
 /// Called before an extension is dropped. If it is this one, waits for running batches and lets no

@@ -1,31 +1,25 @@
 //! DROP EXTENSION … CASCADE takes along the DEFAULT of a `_ts` that is NOT NULL, so that INSERT would fail: the
 //! column gets the current time as its DEFAULT instead (W7).
 
+use super::noted::NOTED;
 use crate::error::Error;
 use crate::pg::abi::report::or_raise;
-use crate::pg::abi::variable::Variable;
 use crate::pg::abi::{encoding, values};
 use crate::pg::catalog::{self, qualified_name, quote_identifier, roles};
 use crate::pg::session;
 use crate::store::extension;
 use pgrx::pg_sys;
-use std::cell::RefCell;
-
-/// The columns whose DEFAULT uses a function of the extension, while a statement runs that may drop it.
-static COLUMNS: Variable<RefCell<Vec<(pg_sys::Oid, i16)>>> =
-    Variable::new(RefCell::new(Vec::new()));
 
 /// Notes the columns, before a statement that may drop the extension.
 pub(super) fn note() {
     if let Some(functions) = extension::functions() {
         let found = or_raise(columns_of(functions.current_ts));
-        COLUMNS.with_borrow_mut(|columns| *columns = found);
+        NOTED.change(|noted| noted.defaults = found);
     }
 }
 
 /// If the statement has dropped the extension, gives the columns that have lost their DEFAULT another.
-pub(super) fn replace() {
-    let columns = COLUMNS.take();
+pub(super) fn replace(columns: Vec<(pg_sys::Oid, i16)>) {
     if columns.is_empty() || extension::oid().is_some() {
         return;
     }
@@ -60,11 +54,6 @@ pub(super) fn replace() {
             .hint("They are NOT NULL. Drop them if they were added for a time to live.")
             .notice();
     }
-}
-
-/// Called if the statement has failed and when another begins. Raises no error.
-pub(super) fn forget() {
-    COLUMNS.with_borrow_mut(Vec::clear);
 }
 
 fn columns_of(function: pg_sys::Oid) -> crate::error::Result<Vec<(pg_sys::Oid, i16)>> {

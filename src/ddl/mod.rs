@@ -17,6 +17,7 @@
 //! | `with_options` | `ttl.*` among a table's options: what is asked, for `api` to do |
 //! | `conversion` | functions by which Citus gets a table, or gives it back |
 //! | `dropped`, `lost_default` | what a statement really drops, and what takes its place |
+//! | `noted` | what these and `sync_trigger` note until it ends |
 //! | `added_override` | columns that look like overrides, and are none |
 //! | `new_owners` | tables that come from another owner, with that one's code |
 //! | `exclusive_database` | statements for which no session may be connected to a database |
@@ -31,6 +32,7 @@ pub(crate) mod incoming_rows;
 mod lost_default;
 mod new_owners;
 mod new_references;
+mod noted;
 mod parse;
 mod protected_columns;
 pub(crate) mod purge_before_change;
@@ -59,9 +61,8 @@ use statement_kind::{AlterCommand, StatementKind};
 use utility_statement::UtilityStatement;
 
 struct RunningStatement {
-    /// What `sync_trigger::before` returned: whether this is the outermost statement that it
-    /// tracks.
-    trigger: Option<bool>,
+    /// What `sync_trigger::before` returned.
+    trigger: Option<sync_trigger::Tracked>,
     noted: sync_label::LabelBefore,
     /// ALTER: what `referential::CONSTRAINT_DDL` needs.
     constraint_ddl: Option<Scope>,
@@ -138,8 +139,8 @@ pub(crate) fn after(scope: Scope, node: Node<'_>) {
     }
     running.reparented.into_iter().for_each(forget);
     sync_label::after(&running.noted);
-    if let Some(outermost) = running.trigger {
-        sync_trigger::after(outermost, node);
+    if let Some(tracked) = running.trigger {
+        sync_trigger::after(tracked, node);
         // A partition, or child, that has come to a table with a time to live.
         let come = node.cast().and_then(names::created).or(running.reparented);
         if let Some(table) = come {
@@ -162,10 +163,9 @@ pub(crate) fn after(scope: Scope, node: Node<'_>) {
     }
 }
 
-/// Called when a transaction or subtransaction of this nesting level is rolled back: ends its
-/// statements, not those outside it. Raises no error.
-pub(crate) fn at_abort(level: i32) {
-    sync_trigger::at_abort(level);
+/// Called when a transaction or subtransaction is rolled back, after `scoped::at_abort`. Raises no error.
+pub(crate) fn at_abort() {
+    sync_trigger::at_abort();
 }
 
 /// The table whose parents the statement changes, or whose index is attached, which can make a TTL

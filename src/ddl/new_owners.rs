@@ -4,26 +4,15 @@
 //!
 //! The present owner alone does not tell: a table that was given away and came back belongs to the role that it belonged to.
 
+use super::noted::{Altered, NOTED};
 use crate::citus;
 use crate::deletion::archive_check;
 use crate::error::Error;
 use crate::keys::restoring;
-use crate::pg::abi::variable::Variable;
 use crate::pg::catalog::{self, constraints, roles};
 use crate::store::{cache, label_of, labels, policy_lock, seclabel};
 use pgrx::pg_sys;
-use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
-
-/// A relation that the running statement has altered, and its owner before.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Altered {
-    relid: pg_sys::Oid,
-    former: pg_sys::Oid,
-}
-
-/// What the running statement has altered.
-static ALTERED: Variable<RefCell<Vec<Altered>>> = Variable::new(RefCell::new(Vec::new()));
 
 /// Notes the owner of a table that was altered, which the catalog's look-ups still find as it was before.
 pub(super) fn note(relid: pg_sys::Oid) {
@@ -39,23 +28,17 @@ pub(super) fn note(relid: pg_sys::Oid) {
         relid,
         former: class.owner,
     };
-    ALTERED.with_borrow_mut(|all| {
-        if all.last() != Some(&altered) {
-            all.push(altered);
+    NOTED.change(|noted| {
+        if noted.altered.last() != Some(&altered) {
+            noted.altered.push(altered);
         }
     });
-}
-
-/// Called if the statement has failed and when another begins. Raises no error.
-pub(super) fn forget() {
-    ALTERED.with_borrow_mut(Vec::clear);
 }
 
 /// After the statement: deletion waits that would run, as the new owner of a table, what a former one has left who could not
 /// act as that role. What belongs to none of the owners of a policy's tables is not run; then the policy notes that, for the
 /// time when the table, or one of the policy's, comes to one of them.
-pub(super) fn hold() {
-    let mut changed = ALTERED.take();
+pub(super) fn hold(mut changed: Vec<Altered>) {
     changed.retain(|it| catalog::class(it.relid).is_some_and(|class| class.owner != it.former));
     // The node from which the statement came holds the policy for all.
     if changed.is_empty() || citus::is_of_citus() {

@@ -5,18 +5,18 @@
 //! statements, and those of event triggers, only add to the notes: until the outermost ends, the
 //! tables are in use. `dropped` reports what they drop.
 
+use super::noted::{NOTED, Noted};
 use super::statement_kind::{AlterCommand, StatementKind};
 use super::utility_statement::UtilityStatement;
 use super::{dropped, lost_default, new_owners};
 use crate::keys::trigger_placement;
-use crate::pg::abi::variable::Variable;
 use crate::pg::catalog::inheritance::{Topmost, topmost};
 use crate::pg::catalog::object_access::ObjectCallbacks;
 use crate::pg::catalog::syntax::Node;
 use crate::pg::catalog::{self, names, object_access, roles};
+use crate::pg::session::scoped::Scope;
 use crate::pg::session::{locks, xact};
 use pgrx::pg_sys;
-use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 
 /// What hears of the objects that a statement drops or alters.
@@ -26,16 +26,15 @@ const CALLS: ObjectCallbacks = ObjectCallbacks {
     alters_relation: new_owners::note,
 };
 
-/// The tables to which the running statement may add a key, or a trigger.
-static TABLES: Variable<RefCell<Vec<pg_sys::Oid>>> = Variable::new(RefCell::new(Vec::new()));
-/// The tables that may no longer need the trigger.
-static REDUCED: Variable<RefCell<Vec<pg_sys::Oid>>> = Variable::new(RefCell::new(Vec::new()));
-/// The transaction nesting level of the outermost statement that is tracked; 0 without one.
-static LEVEL: Variable<Cell<i32>> = Variable::new(Cell::new(0));
+/// A statement that is tracked.
+#[derive(Clone, Copy)]
+pub(super) struct Tracked {
+    /// What ends the notes, if it is the outermost one.
+    notes: Option<Scope>,
+}
 
-/// Notes the tables that the statement changes. `None` if it cannot matter here; otherwise whether
-/// it is the outermost tracked statement.
-pub(super) fn before(statement: &UtilityStatement<'_>) -> Option<bool> {
+/// Notes the tables that the statement changes. `None` if it cannot matter here.
+pub(super) fn before(statement: &UtilityStatement<'_>) -> Option<Tracked> {
     let relation = statement.relation;
     match statement.kind {
         StatementKind::CreateIndex { unique: true } | StatementKind::CreateTable => {}
@@ -48,23 +47,20 @@ pub(super) fn before(statement: &UtilityStatement<'_>) -> Option<bool> {
         StatementKind::CreateTrigger { .. } | StatementKind::SetLabel => {}
         _ => return None,
     }
-    let outermost = LEVEL.get() == 0;
-    if outermost {
-        forget_notes();
-        LEVEL.set(xact::nest_level());
-    }
+    let outermost = NOTED.is_empty();
+    let notes = outermost.then(|| NOTED.enter(Noted::default()));
     match statement.kind {
         StatementKind::CreateIndex { .. } => before_index(statement, outermost),
         StatementKind::CreateTable => {}
         // The trigger comes from a dump, or a user creates it.
         StatementKind::CreateTrigger { replace } => {
-            note(&TABLES, relation);
+            note_extended(relation);
             if !replace && outermost {
                 before_trigger(statement);
             }
         }
         // The policy ends.
-        StatementKind::SetLabel => note(&REDUCED, relation),
+        StatementKind::SetLabel => note_reduced(relation),
         _ => {
             object_access::install(CALLS);
             if statement.kind == StatementKind::DropExtension {
@@ -83,41 +79,41 @@ pub(super) fn before(statement: &UtilityStatement<'_>) -> Option<bool> {
             }
         }
     }
-    Some(outermost)
+    Some(Tracked { notes })
 }
 
 /// Adds or removes the trigger on the noted tables.
-pub(super) fn after(outermost: bool, node: Node<'_>) {
+pub(super) fn after(tracked: Tracked, node: Node<'_>) {
     xact::next_command();
-    note(&TABLES, node.cast().and_then(names::created));
-    if !outermost {
+    note_extended(node.cast().and_then(names::created));
+    let Some(mut noted) = tracked.notes.and_then(|notes| NOTED.leave(notes)) else {
         return;
-    }
-    LEVEL.set(0);
-    let (tables, mut reduced) = (TABLES.take(), REDUCED.take());
+    };
     object_access::uninstall();
     // DETACH PARTITION CONCURRENTLY and others leave no snapshot.
     xact::with_snapshot(|| {
-        let dropped = dropped::end_rules();
+        let dropped = dropped::end_rules(noted.indexes);
         dropped
             .iter()
             .for_each(|&table| trigger_placement::remove_if_lone(table));
-        reduced.extend(dropped);
+        noted.reduced.extend(dropped);
         let is_ours = |table: &pg_sys::Oid| !trigger_placement::is_brought(*table);
-        for table in uncovered(&reduced).into_iter().filter(is_ours) {
+        for table in uncovered(noted.reduced).into_iter().filter(is_ours) {
             trigger_placement::sync(table);
         }
-        for table in uncovered(&tables).into_iter().filter(is_ours) {
+        for table in uncovered(noted.extended).into_iter().filter(is_ours) {
             trigger_placement::complete(table);
         }
-        lost_default::replace();
-        new_owners::hold();
+        lost_default::replace(noted.defaults);
+        new_owners::hold(noted.altered);
     });
 }
 
 /// The tables without those that another of them covers. PostgreSQL has checked that the current
 /// user owns them, unless IF NOT EXISTS skipped the statement.
-fn uncovered(tables: &[pg_sys::Oid]) -> Vec<pg_sys::Oid> {
+fn uncovered(mut tables: Vec<pg_sys::Oid>) -> Vec<pg_sys::Oid> {
+    tables.sort_unstable_by_key(|table| table.to_u32());
+    tables.dedup();
     let user = roles::current_user();
     let all: HashSet<pg_sys::Oid> = tables.iter().copied().collect();
     let mut found = Topmost::default();
@@ -126,36 +122,25 @@ fn uncovered(tables: &[pg_sys::Oid]) -> Vec<pg_sys::Oid> {
         let mut topmost = || topmost(table, |_| None, &mut found, holds);
         all.len() == 1 || topmost() == Some(table)
     };
-    let mut uncovered = tables.to_vec();
-    uncovered.retain(|&table| {
+    tables.retain(|&table| {
         catalog::class(table).is_some() && roles::owns_relation(table, user) && is_topmost(table)
     });
-    uncovered
+    tables
 }
 
-/// Called when everything down to this transaction nesting level is rolled back.
-pub(super) fn at_abort(level: i32) {
-    if LEVEL.get() >= level {
-        forget_notes();
-        LEVEL.set(0);
+/// Called after `scoped::at_abort`. Raises no error.
+pub(super) fn at_abort() {
+    if NOTED.is_empty() {
+        object_access::uninstall();
     }
 }
 
-fn forget_notes() {
-    TABLES.with_borrow_mut(Vec::clear);
-    REDUCED.with_borrow_mut(Vec::clear);
-    dropped::forget();
-    new_owners::forget();
-    lost_default::forget();
-    object_access::uninstall();
+fn note_extended(table: Option<pg_sys::Oid>) {
+    NOTED.change(|noted| noted.extended.extend(table));
 }
 
-fn note(notes: &Variable<RefCell<Vec<pg_sys::Oid>>>, table: Option<pg_sys::Oid>) {
-    notes.with_borrow_mut(|tables| {
-        if let Some(table) = table.filter(|table| !tables.contains(table)) {
-            tables.push(table);
-        }
-    });
+fn note_reduced(table: Option<pg_sys::Oid>) {
+    NOTED.change(|noted| noted.reduced.extend(table));
 }
 
 /// A script that brings the trigger does not fail where it is already.
@@ -177,7 +162,7 @@ fn before_index(statement: &UtilityStatement<'_>, outermost: bool) {
         return;
     };
     // With IF NOT EXISTS the statement may do nothing, and then the trigger is removed again.
-    note(&REDUCED, Some(table));
+    note_reduced(Some(table));
     if outermost
         && trigger_placement::is_wanted_for_unique(table)
         && roles::owns_relation(table, roles::current_user())
@@ -195,16 +180,16 @@ fn before_command(statement: &UtilityStatement<'_>, command: &AlterCommand) {
         AlterCommand::AddColumn
         | AlterCommand::AddConstraint(_)
         | AlterCommand::Triggers { .. } => {
-            note(&TABLES, relation);
+            note_extended(relation);
         }
-        AlterCommand::Inherit => note(&REDUCED, relation),
+        AlterCommand::Inherit => note_reduced(relation),
         AlterCommand::Attach(partition) => {
-            note(&REDUCED, *partition);
+            note_reduced(*partition);
             if let (Some(parent), Some(partition)) = (relation, *partition) {
                 before_attach(parent, partition);
             }
         }
-        AlterCommand::Detach(partition) => note(&REDUCED, *partition),
+        AlterCommand::Detach(partition) => note_reduced(*partition),
         _ => {}
     }
 }

@@ -12,7 +12,7 @@ use crate::pg::abi::report::or_raise;
 #[cfg(since19)]
 use crate::pg::exec::fast_path;
 use crate::pg::session::{self, scoped, xact};
-use crate::visibility::{copy_to, row_locks};
+use crate::visibility::row_locks;
 use crate::worker::shared::{leave_database, places, wakeups};
 use core::ffi::c_void;
 use pgrx::pg_sys::{self, SubXactEvent, XactEvent};
@@ -73,9 +73,8 @@ extern "C-unwind" fn at_xact_end(event: XactEvent::Type, _arg: *mut c_void) {
         XactEvent::XACT_EVENT_ABORT => {
             scoped::at_abort(0);
             execution::at_abort();
-            copy_to::forget();
             no_action_checks::forget();
-            ddl::at_abort(0);
+            ddl::at_abort();
             removals::at_xact_end();
             underway::at_xact_end();
             #[cfg(since19)]
@@ -99,9 +98,8 @@ extern "C-unwind" fn at_subxact_end(
         let level = xact::nest_level();
         scoped::at_abort(level);
         execution::at_abort();
-        copy_to::forget();
         no_action_checks::forget();
-        ddl::at_abort(level);
+        ddl::at_abort();
         #[cfg(since19)]
         fast_path::at_abort(level);
     }

@@ -37,8 +37,8 @@ struct UtilityHooks {
     options: Option<Scope>,
     /// Without our options nothing is left that Citus could repeat on shards.
     is_for_us_alone: bool,
-    /// It is a COPY: `copy_to::forget` follows.
-    copies: bool,
+    /// A COPY that is replaced: what `copy_to::end` needs.
+    copied: Option<Scope>,
     /// DROP DATABASE and similar: the database that the workers have left for it.
     vacated: Option<u32>,
     /// COMMIT PREPARED (true) or ROLLBACK PREPARED (false).
@@ -52,7 +52,7 @@ impl UtilityHooks {
             ddl: None,
             options: None,
             is_for_us_alone: false,
-            copies: false,
+            copied: None,
             vacated: None,
             ends_prepared: None,
         }
@@ -97,12 +97,12 @@ unsafe extern "C-unwind" fn trampoline(
         let UtilityHooks {
             ddl,
             options,
-            copies,
+            copied,
             vacated,
             ends_prepared,
             ..
         } = around;
-        if copies
+        if copied.is_some()
             || ddl.is_some()
             || options.is_some()
             || vacated.is_some()
@@ -161,10 +161,12 @@ unsafe extern "C-unwind" fn before(pstmt: *mut PlannedStmt, text: *const c_char)
         NodeTag::T_CopyStmt => {
             // SAFETY: the node's tag was matched above, and says which struct it is.
             unsafe {
-                around.statement = copy_to::hide_expired(pstmt, text);
+                if let Some((statement, scope)) = copy_to::hide_expired(pstmt, text) {
+                    around.statement = statement;
+                    around.copied = Some(scope);
+                }
                 copy_from::before_write(node.as_ptr().cast());
             }
-            around.copies = true;
         }
         NodeTag::T_SecLabelStmt => {
             around.statement = label_provider::mark_restored(planned).unwrap_or(pstmt);
@@ -191,8 +193,8 @@ fn utility_statement(planned: Node<'_, PlannedStmt>) -> Option<Node<'_>> {
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 unsafe extern "C-unwind" fn after(around: &UtilityHooks) {
-    if around.copies {
-        copy_to::forget();
+    if let Some(scope) = around.copied {
+        copy_to::end(scope);
     }
     if let Some(database) = around.vacated {
         leave_database::readmit(database);

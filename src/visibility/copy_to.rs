@@ -4,39 +4,35 @@
 
 use crate::citus::{self, Doing};
 use crate::error::Error;
-use crate::pg::abi::variable::Variable;
 use crate::pg::abi::{encoding, lists};
 use crate::pg::catalog::{self, code, replication, roles};
 use crate::pg::exec::guarded_planning;
 use crate::pg::plan::planner_input::QueryTree;
 use crate::pg::session::gate::{self, Bounded};
-use crate::pg::session::scoped::Scope;
+use crate::pg::session::scoped::{Scope, Scoped};
 use crate::settings;
 use crate::store::{cache, extension};
 use pgrx::pg_sys::{self, CopyStmt, PlannedStmt};
 use pgrx::prelude::*;
-use std::cell::Cell;
 use std::ffi::{CStr, c_char};
 
-/// Returns the statement to run: the given one, if nothing must be hidden.
+/// The statement to run in place of the given one, and what [`end`] needs; `None` if nothing must be hidden.
 ///
 /// # Safety
 /// `pstmt` holds a CopyStmt of the parser; it is not changed.
 pub(crate) unsafe fn hide_expired(
     pstmt: *mut PlannedStmt,
     text: *const c_char,
-) -> *mut PlannedStmt {
+) -> Option<(*mut PlannedStmt, Scope)> {
     // C36: a query of that text sees every row (`planned_statement.rs`), and so does a table's COPY.
     if replication::is_copied_by(text) {
-        return pstmt;
+        return None;
     }
     // SAFETY: as required of the caller; a copy is changed, never the original.
     unsafe {
         let stmt = (*pstmt).utilityStmt.cast::<CopyStmt>();
-        let Some((relid, query)) = replacement(stmt) else {
-            return pstmt;
-        };
-        TO_PLAN.set(relid);
+        let (relid, query) = replacement(stmt)?;
+        let scope = TO_PLAN.enter(Some(relid));
         let query = encoding::query(&query);
         let copy = pg_sys::copyObjectImpl(pstmt.cast()).cast::<PlannedStmt>();
         let stmt = (*copy).utilityStmt.cast::<CopyStmt>();
@@ -45,12 +41,12 @@ pub(crate) unsafe fn hide_expired(
         // The parse tree copies what it needs of the text.
         let trees = pg_sys::raw_parser(query.as_ptr(), pg_sys::RawParseMode::RAW_PARSE_DEFAULT);
         (*stmt).query = (*pg_sys::list_nth(trees, 0).cast::<pg_sys::RawStmt>()).stmt;
-        copy
+        Some((copy, scope))
     }
 }
 
-/// The table whose COPY has begun, and whose query is not planned yet.
-static TO_PLAN: Variable<Cell<pg_sys::Oid>> = Variable::new(Cell::new(pg_sys::InvalidOid));
+/// The tables whose COPY runs, until its query is planned.
+static TO_PLAN: Scoped<Option<pg_sys::Oid>> = Scoped::new();
 
 /// What ends with the planning of a COPY's query.
 #[derive(Clone, Copy)]
@@ -63,11 +59,7 @@ pub(crate) struct CopyPlanning {
 /// owner in another's session, such as functions in indexes: it is refused then.
 #[inline]
 pub(crate) fn before_planning(query: QueryTree<'_>) -> Option<CopyPlanning> {
-    let relid = TO_PLAN.get();
-    if relid == pg_sys::InvalidOid {
-        return None;
-    }
-    TO_PLAN.set(pg_sys::InvalidOid);
+    let relid = TO_PLAN.change(Option::take)??;
     plan_as_owner(query, relid)
 }
 
@@ -115,9 +107,9 @@ pub(crate) extern "C-unwind" fn after_planning(copied: CopyPlanning) {
     }
 }
 
-/// After the statement, or when its transaction fails.
-pub(crate) fn forget() {
-    TO_PLAN.set(pg_sys::InvalidOid);
+/// After the statement.
+pub(crate) fn end(scope: Scope) {
+    TO_PLAN.leave(scope);
 }
 
 /// The query that reads what the user may see; `None` to leave the statement alone.

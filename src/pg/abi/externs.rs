@@ -23,8 +23,6 @@ bound! { "C"
     /// hashfn.c; reads `count` bytes.
     pub(crate) fn hash_bytes(bytes: *const u8, count: c_int) -> u32;
     pub(crate) [safe] fn GetTopTransactionIdIfAny() -> pg_sys::TransactionId;
-    /// Safe in a signal handler, which pgrx's wrapper is not.
-    pub(crate) fn SetLatch(latch: *mut pg_sys::Latch);
     pub(crate) fn MemoryContextRegisterResetCallback(
         context: pg_sys::MemoryContext,
         callback: *mut pg_sys::MemoryContextCallback,
@@ -117,7 +115,6 @@ pub(crate) mod timeout {
             fin_time: pgrx::pg_sys::TimestampTz,
             delay_ms: c_int,
         );
-        pub(crate) fn enable_timeout_after(id: c_int, delay_ms: c_int);
         /// When it was last enabled, even if it has ended.
         pub(crate) safe fn get_timeout_start_time(id: c_int) -> pgrx::pg_sys::TimestampTz;
         pub(crate) fn disable_timeout(id: c_int, keep_indicator: bool);

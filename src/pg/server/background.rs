@@ -193,20 +193,6 @@ pub(crate) fn wake(pid: i32) {
     }
 }
 
-/// The address of this process's latch: in shared memory, valid as long as the server runs.
-pub(crate) fn my_latch() -> usize {
-    // SAFETY: reads a variable that only this process writes.
-    unsafe { pg_sys::MyLatch as usize }
-}
-
-/// Sets a latch by the address from [`my_latch`]; also in a signal handler.
-pub(crate) fn set_latch(latch: usize) {
-    if latch != 0 {
-        // SAFETY: latches stay where they are; setting that of a successor process does no harm.
-        unsafe { externs::SetLatch(latch as *mut pg_sys::Latch) };
-    }
-}
-
 /// Asks another process of this server to terminate.
 pub(crate) fn terminate(pid: i32) {
     if is_alive(pid) {

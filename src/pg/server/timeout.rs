@@ -29,7 +29,6 @@ const GRACE: Duration = Duration::from_secs(4);
 /// In a process that runs no user code.
 const NOT_REGISTERED: i32 = -1;
 static ID: AtomicI32 = AtomicI32::new(NOT_REGISTERED);
-static ALARM: AtomicI32 = AtomicI32::new(NOT_REGISTERED);
 static FIRED: AtomicI32 = AtomicI32::new(0);
 static UNTIL: AtomicI64 = AtomicI64::new(i64::MAX);
 /// From this time on it ends if others wait.
@@ -37,11 +36,9 @@ static GIVES_WAY_AT: AtomicI64 = AtomicI64::new(i64::MAX);
 static GAVE_WAY: AtomicBool = AtomicBool::new(false);
 static CALLS: OnceLock<TimeoutCallbacks> = OnceLock::new();
 
-/// Functions for the signal handlers: atomics and latches only.
+/// Functions for the signal handler: atomics only.
 #[derive(Clone, Copy)]
 pub(crate) struct TimeoutCallbacks {
-    /// A turn takes long.
-    pub(crate) is_long: fn(),
     /// Whether the turn is to make room for others.
     pub(crate) is_asked_for_room: fn() -> bool,
     /// When the transaction that begins must have ended, on the monotonic clock; 0: it has ended.
@@ -54,13 +51,9 @@ pub(crate) fn init(calls: TimeoutCallbacks) {
     if CALLS.set(calls).is_err() {
         return;
     }
-    // SAFETY: the handlers are plain functions that are safe in a signal handler.
-    unsafe {
-        let id = timeout::RegisterTimeout(timeout::USER_TIMEOUT, on_timeout);
-        ID.store(id, Ordering::Relaxed);
-        let id = timeout::RegisterTimeout(timeout::USER_TIMEOUT, on_alarm);
-        ALARM.store(id, Ordering::Relaxed);
-    }
+    // SAFETY: the handler is a plain function that is safe in a signal handler.
+    let id = unsafe { timeout::RegisterTimeout(timeout::USER_TIMEOUT, on_timeout) };
+    ID.store(id, Ordering::Relaxed);
 }
 
 /// A running time limit, which ends when dropped.
@@ -153,9 +146,8 @@ static TURN: Variable<Cell<Option<TimedTurn>>> = Variable::new(Cell::new(None));
 
 impl TimedTurn {
     /// Begins a turn. Each transaction has `each`, and all together have `whole`; one that takes
-    /// longer than `patience` ends when others wait. After `long` the handler given to [`init`]
-    /// is called.
-    pub(crate) fn begin(each: Duration, whole: Duration, patience: Duration, long: Duration) {
+    /// longer than `patience` ends when others wait.
+    pub(crate) fn begin(each: Duration, whole: Duration, patience: Duration) {
         TURN.set(Some(Self {
             began: Instant::now(),
             paused: Duration::ZERO,
@@ -164,20 +156,9 @@ impl TimedTurn {
             patience,
             spent: TimeSpent::default(),
         }));
-        let alarm = ALARM.load(Ordering::Relaxed);
-        if alarm != NOT_REGISTERED {
-            let long = c_int::try_from(long.as_millis()).unwrap_or(c_int::MAX);
-            // SAFETY: `init` has registered the timeout's ID in this process.
-            unsafe { timeout::enable_timeout_after(alarm, long) };
-        }
     }
 
     pub(crate) fn end() -> TimeSpent {
-        let alarm = ALARM.load(Ordering::Relaxed);
-        if alarm != NOT_REGISTERED {
-            // SAFETY: `init` has registered the timeout's ID in this process.
-            unsafe { timeout::disable_timeout(alarm, false) };
-        }
         TURN.take().map_or(TimeSpent::default(), |turn| TimeSpent {
             took: turn.began.elapsed().saturating_sub(turn.paused),
             ..turn.spent
@@ -245,11 +226,4 @@ extern "C-unwind" fn on_timeout() {
     };
     // SAFETY: the signal goes to this process, which handles it like PostgreSQL's own.
     unsafe { libc::kill(pg_sys::MyProcPid, signal) };
-}
-
-/// Runs in a signal handler, too.
-extern "C-unwind" fn on_alarm() {
-    if let Some(calls) = CALLS.get() {
-        (calls.is_long)();
-    }
 }

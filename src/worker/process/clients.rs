@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::pg::catalog::roles;
 use crate::pg::server::background;
 use crate::pg::session::owner_session::Ownership;
-use crate::worker::queue::fairness::{self, Applicant, Backlog, Used};
+use crate::worker::queue::fairness::{self, Applicant, Backlog, LONG_TURN, Used};
 use crate::worker::queue::schedule::Writes;
 use crate::worker::shared::claims::{self, Client, Waiting};
 use crate::worker::shared::log;
@@ -70,7 +70,7 @@ impl Clients {
     }
 
     /// The clients that need a worker now, after these writes, the first to be served first, and when the next one will.
-    /// Wakes idle workers of clients whose tables are due. `admits`: whether processes may be in the
+    /// Wakes workers of clients whose tables are due. `admits`: whether processes may be in the
     /// database, and else when to ask again.
     pub(in crate::worker) fn due(
         &mut self,
@@ -110,20 +110,20 @@ impl Clients {
         (next, due)
     }
 
-    /// When a further worker may be started for the client; `i64::MAX`: those that are there suffice.
+    /// When a further worker may be started for the client; as long as those that are there suffice, when to look again.
     fn earliest(&mut self, client: Client, waiting: &Waiting, now: i64) -> i64 {
-        let (mut workers, mut attentive) = (0, 0);
+        let (mut workers, mut attentive) = (0, false);
         for worker in Self::workers(client) {
             workers += 1;
-            attentive += usize::from(!worker.long.load(Ordering::Acquire));
-            if waiting.due > 0 && worker.idle.load(Ordering::Acquire) {
+            attentive |= worker.long_turn(now).is_none();
+            if waiting.due > 0 && worker.is_idle() {
                 background::wake(worker.pid.load(Ordering::Acquire));
             }
         }
         let known = self.known.entry(client).or_default();
         let wanted = known.backlog.needs_another(waiting.due, workers, now);
-        if workers > 0 && attentive > 0 && !wanted {
-            return i64::MAX;
+        if attentive && !wanted {
+            return now + LONG_TURN;
         }
         known.at = now;
         (known.started_at + START_GAP).max(known.not_before)

@@ -53,9 +53,6 @@ pub extern "C-unwind" fn ttl_ext_launcher_main(_argument: pg_sys::Datum) {
     control
         .launcher
         .store(background::my_pid(), Ordering::Release);
-    control
-        .launcher_latch
-        .store(background::my_latch(), Ordering::Release);
     log::debug("ttl_ext launcher started");
     if deletion_state::is_recovered() {
         let timeline = background::timeline();
@@ -101,7 +98,6 @@ pub extern "C-unwind" fn ttl_ext_launcher_main(_argument: pg_sys::Datum) {
 
 extern "C-unwind" fn forget_launcher(_code: c_int, _arg: pg_sys::Datum) {
     shared::control().launcher.store(0, Ordering::Release);
-    shared::control().launcher_latch.store(0, Ordering::Release);
 }
 
 #[derive(Default)]

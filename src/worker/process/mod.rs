@@ -87,7 +87,6 @@ struct WorkerState {
 fn run(own: &Process) -> Result<(), Error> {
     own.connect();
     timeout::init(timeout::TimeoutCallbacks {
-        is_long: processes::tell_long_turn,
         is_asked_for_room: processes::is_asked_for_room,
         has_deadline: processes::set_deadline,
     });
@@ -109,7 +108,6 @@ fn run(own: &Process) -> Result<(), Error> {
         if !deletion_state::is_on() || slot.is_held() || work.is_over_share(now) {
             return Ok(());
         }
-        own.idle.store(false, Ordering::Release);
         let next = claims::due_tables(database, owner, settings::naptime(), now);
         if !next.tables.is_empty() {
             work.turns_at(slot, &next.tables);
@@ -123,8 +121,7 @@ fn run(own: &Process) -> Result<(), Error> {
             return Ok(());
         }
         activity::idle();
-        // The launcher wakes an idle worker whose owner's tables have become due.
-        own.idle.store(true, Ordering::Release);
+        // The launcher wakes it if its owner's tables become due earlier.
         background::wait(((due - now) / 1000).clamp(1, LINGER / 1000));
     }
 }
@@ -153,7 +150,7 @@ impl WorkerState {
             }
             self.opened += usize::from(turn::turn(key, &mut self.pace));
             // What is due at the others meanwhile does not wait for all of these.
-            if i128::from(background::monotonic() - began) > LONG_TURN.as_micros().cast_signed() {
+            if background::monotonic() - began > LONG_TURN {
                 break;
             }
         }

@@ -132,16 +132,16 @@ impl Starter {
                 }
                 outcome => {
                     note_slot(client, outcome != StartOutcome::NoSlot || others > 0);
-                    let long = Clients::workers(client).all(|it| it.long.load(Ordering::Acquire));
                     // Workers that still make progress are helped only if no other owner waits.
-                    unserved += usize::from(others == 0 || long);
+                    let are_long = Clients::workers(client).all(|it| it.long_turn(now).is_some());
+                    unserved += usize::from(others == 0 || are_long);
                     next = next.min(self.clients.is_refused(client, outcome, now));
                 }
             }
         }
         let waiting = u32::try_from(unserved).unwrap_or(u32::MAX);
         shared::control().waiting.store(waiting, Ordering::Relaxed);
-        ask_for_room(unserved);
+        ask_for_room(unserved, now);
         Ok(next)
     }
 
@@ -316,17 +316,15 @@ fn admits(allowed: &HashSet<u32>, oid: u32, slot: &Database, now: i64) -> Result
 
 /// Makes room for this number of owners when all workers are taken: idle workers leave, and those that
 /// have been at one table for longest give way.
-fn ask_for_room(owners: usize) {
+fn ask_for_room(owners: usize, now: i64) {
     if owners == 0 {
         return;
     }
     let mut long = Vec::new();
     for worker in processes::of(Kind::Worker) {
-        let pid = worker.pid.load(Ordering::Acquire);
-        let began = worker.turn.load(Ordering::Acquire);
-        if pid > 0 && began == 0 {
-            background::wake(pid);
-        } else if pid > 0 && worker.long.load(Ordering::Acquire) {
+        if worker.is_idle() {
+            background::wake(worker.pid.load(Ordering::Acquire));
+        } else if let Some(began) = worker.long_turn(now) {
             long.push((!worker.slow.load(Ordering::Relaxed), began, worker));
         }
     }

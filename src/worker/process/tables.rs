@@ -35,8 +35,6 @@ pub(in crate::worker) enum Reading {
 /// are due now. `None` if the extension is absent, or no table has a policy; else whether nothing has to be tried again.
 pub(in crate::worker) fn load(reading: Reading) -> Result<Option<bool>, Error> {
     let database = background::my_database().to_u32();
-    let changes = || shared::database(database).map(|slot| slot.changes.load(Ordering::Acquire));
-    let before = changes();
     let found = worker_transaction::run(|| {
         // A session announces a change as soon as others can see it, before it sends the
         // invalidations of their caches.
@@ -95,8 +93,8 @@ pub(in crate::worker) fn load(reading: Reading) -> Result<Option<bool>, Error> {
             .collect();
         Ok((!labels.is_empty()).then_some((targets, restored, labelled_tables, unfinished)))
     })?;
-    // Another worker may have seen a change that was committed too late for this one.
-    let late = changes() != before;
+    // A session may have announced a change that this reading has not seen.
+    let late = shared::database(database).is_some_and(|slot| slot.changed.load(Ordering::Acquire));
     let Some((targets, restored, labelled_tables, unfinished)) = found else {
         if late {
             return Ok(Some(false));

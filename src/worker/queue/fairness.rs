@@ -10,7 +10,7 @@ const HALF_LIFE: f64 = 20_000_000.0;
 const RANK: i64 = 100_000;
 /// After a turn as long as this, the worker looks for new work, and the launcher takes care of
 /// what waits for this worker.
-pub(in crate::worker) const LONG_TURN: Duration = Duration::from_millis(100);
+pub(in crate::worker) const LONG_TURN: i64 = 100_000;
 /// The first limit of a transaction,
 const FIRST_LIMIT: Duration = Duration::from_millis(500);
 /// and the factor by which it grows each time it is exceeded.

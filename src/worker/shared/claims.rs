@@ -1,8 +1,8 @@
 //! Which worker works on which table. In shared memory, under the lock.
 
 use super::SharedLock;
+use super::processes;
 pub(in crate::worker) use super::processes::Client;
-use super::processes::{self, Kind};
 use super::state::{Progress, TableKey, TableState};
 use crate::pg::server::background;
 use crate::settings;
@@ -28,12 +28,28 @@ pub(in crate::worker) struct DueTables {
     pub(in crate::worker) first_due: i64,
 }
 
-/// Whether another worker than `me` is in a turn at the table.
-fn is_held(state: &TableState, me: i32) -> bool {
-    let pid = state.claimed_by;
-    // After a worker's end its PID may be that of another process.
-    let is_worker = || processes::of(Kind::Worker).any(|it| it.pid.load(Ordering::Acquire) == pid);
-    pid != 0 && pid != me && is_worker() && background::is_alive(pid)
+/// The worker that is in a turn at the table.
+pub(super) fn worker_at(state: &TableState) -> Option<i32> {
+    if !state.is_in_turn() {
+        return None;
+    }
+    let mut workers = processes::workers_in(state.key.database);
+    let worker = workers.find(|it| it.report.table() == Some(state.key.relid))?;
+    Some(worker.pid.load(Ordering::Acquire)).filter(|&pid| background::is_alive(pid))
+}
+
+/// Whether one more worker may have a turn at a slow table.
+fn admits_slow() -> bool {
+    fairness::admits_slow(processes::others_in_slow_turns(), settings::max_workers())
+}
+
+/// When the table is due, or is to be looked at again since no more workers may be at slow tables now.
+fn admitted_at(state: &TableState, admits_slow: bool, now: i64) -> i64 {
+    let due = state.schedule.due;
+    match due <= now && !admits_slow && state.habit.is_suspect() {
+        true => now.saturating_add(NOT_ADMITTED),
+        false => due,
+    }
 }
 
 /// Lists due tables of this owner, at most [`LISTED`], of which this process is at none. None is claimed before its turn,
@@ -44,28 +60,22 @@ pub(in crate::worker) fn due_tables(
     naptime: i64,
     now: i64,
 ) -> DueTables {
-    let me = background::my_pid();
-    let workers = settings::max_workers();
     let mut lock = SharedLock::exclusive();
-    let admits_slow = fairness::admits_slow(processes::others_in_slow_turns(), workers);
+    let admits_slow = admits_slow();
     let (mut due_now, mut first_due) = (Vec::new(), i64::MAX);
     lock.for_each_mut(|state| {
         if state.key.database != database
             || state.owner != owner
             || !state.is_target()
-            || is_held(state, me)
+            || worker_at(state).is_some()
         {
             return;
         }
-        if std::mem::take(&mut state.claimed_by) != 0 {
+        if state.is_in_turn() {
             // A worker died at it: treated as a failure, with its pause.
             after_death(state, naptime, now);
         }
-        let due = state.schedule.due;
-        if due <= now && state.habit.is_suspect() && !admits_slow {
-            first_due = first_due.min(now.saturating_add(NOT_ADMITTED));
-            return;
-        }
+        let due = admitted_at(state, admits_slow, now);
         first_due = first_due.min(due);
         if due <= now {
             let wait = i64::from(state.schedule.is_routine()) * ROUTINE_WAITS;
@@ -99,26 +109,19 @@ fn after_death(state: &mut TableState, naptime: i64, now: i64) {
 /// Begins this process's turn at a table, and returns the time limit of its transactions; `None` if another process is at
 /// it or has had its turn, or too many others are at slow tables.
 pub(in crate::worker) fn begin_turn(key: TableKey, now: i64) -> Option<Duration> {
-    let me = background::my_pid();
     let most = settings::statement_timeout();
-    let workers = settings::max_workers();
     let own = processes::own();
     let mut lock = SharedLock::exclusive();
-    let others = processes::others_in_slow_turns();
+    let admits_slow = admits_slow();
     let state = lock.find_mut(&key)?;
     // One whose worker has died is listed first.
-    if state.claimed_by != 0 || !state.is_target() || state.schedule.due > now {
+    if state.is_in_turn() || !state.is_target() || admitted_at(state, admits_slow, now) > now {
         return None;
     }
-    let slow = state.habit.is_suspect();
-    if slow && !fairness::admits_slow(others, workers) {
-        return None;
-    }
-    state.claimed_by = me;
     state.dawdled = false;
     state.schedule.begin_turn(now);
     if let Some(own) = own {
-        own.set_turn(key.relid, slow, now);
+        own.set_turn(key.relid, state.habit.is_suspect(), now);
     }
     Some(state.habit.limit(most))
 }
@@ -141,7 +144,6 @@ pub(in crate::worker) fn end_turn(
     let Some(state) = lock.find_mut(&key) else {
         return false;
     };
-    state.claimed_by = 0;
     spent.dawdled |= state.dawdled;
     state.habit.after_turn(&spent, most);
     state.failing &= [Outcome::Failed, Outcome::Requested].contains(&outcome);
@@ -158,13 +160,12 @@ pub(in crate::worker) fn end_turn(
 
 /// Gives up the turn of this process, as if it had not had it.
 pub(in crate::worker) fn release() {
-    let me = background::my_pid();
-    SharedLock::exclusive().for_each_mut(|state| {
-        if state.claimed_by == me {
-            state.claimed_by = 0;
-            state.schedule.abandon_turn();
-        }
-    });
+    let own = processes::own().and_then(|own| Some((own.client().database, own.report.table()?)));
+    if let Some((database, relid)) = own
+        && let Some(state) = SharedLock::exclusive().find_mut(&TableKey { database, relid })
+    {
+        state.schedule.abandon_turn();
+    }
 }
 
 /// What waits for an owner in a database, apart from what the owner's workers are at.
@@ -181,18 +182,17 @@ pub(in crate::worker) fn waiting(
     written: &HashMap<usize, Writes>,
     now: i64,
 ) -> HashMap<Client, Waiting> {
-    let workers = settings::max_workers();
     let mut waiting: HashMap<Client, Waiting> = HashMap::new();
     let mut lock = SharedLock::exclusive();
-    let admits_slow = fairness::admits_slow(processes::others_in_slow_turns(), workers);
+    let admits_slow = admits_slow();
     lock.for_each_mut(|state| {
         let mark = shared::mark_number(state.key.database, state.labelled_table);
         if let Some(&writes) = written.get(&mark).filter(|_| state.is_target()) {
             state.schedule.after_writes(writes, state.shortest, now);
         }
-        let due = state.schedule.due;
+        let due = admitted_at(state, admits_slow, now);
         // One whose worker has died in the middle of a turn waits, too: the next worker notices.
-        if !state.is_target() || due == i64::MAX || is_held(state, 0) {
+        if !state.is_target() || due == i64::MAX || worker_at(state).is_some() {
             return;
         }
         let client = Client {
@@ -203,10 +203,6 @@ pub(in crate::worker) fn waiting(
             first_due: i64::MAX,
             due: 0,
         });
-        if due <= now && !admits_slow && state.habit.is_suspect() {
-            entry.first_due = entry.first_due.min(now.saturating_add(NOT_ADMITTED));
-            return;
-        }
         entry.first_due = entry.first_due.min(due);
         entry.due += usize::from(due <= now);
     });
@@ -228,7 +224,7 @@ pub(in crate::worker) fn scan_all() {
     SharedLock::exclusive().for_each_mut(|state| {
         if state.is_target() {
             state.schedule.now();
-            if state.claimed_by == 0 {
+            if !state.is_in_turn() {
                 state.progress = Progress::default();
             }
         }

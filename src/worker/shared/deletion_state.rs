@@ -2,8 +2,8 @@
 //! why. Opens no table, and waits for nothing but the lock on shared memory.
 
 use super::Database;
-use super::processes;
 use super::state::{self, TableKey, TableState};
+use super::{claims, processes};
 use crate::citus;
 use crate::pg::catalog::{self, databases};
 use crate::pg::server::background;
@@ -237,7 +237,7 @@ fn assess(state: &TableState, now: i64) -> DeletionState {
         } else if state.failing && state.schedule.failures() >= FAILURES {
             Some(Obstacle::Failing(state.error.get()))
         } else if is_stalled {
-            Some(Obstacle::Stalled(state.claimed_by))
+            Some(Obstacle::Stalled(claims::worker_at(state).unwrap_or(0)))
         } else if is_neglected {
             Some(Obstacle::Neglected)
         } else if state.counters.blocked_rows > 0 {

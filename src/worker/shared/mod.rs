@@ -47,8 +47,6 @@ pub(super) const BLOCKED_ROWS: usize = 8192;
 #[repr(C)]
 pub(super) struct SharedMemory {
     pub(super) launcher: AtomicI32,
-    /// The address of its latch, for signal handlers.
-    pub(super) launcher_latch: AtomicUsize,
     /// How many owners wait for a free worker.
     pub(super) waiting: AtomicU32,
     /// How many databases wait for a free scheduler.
@@ -91,8 +89,6 @@ pub(super) struct Database {
     pub(super) changed: AtomicBool,
     /// Since when a change has not been read yet; 0 = all are.
     pub(super) changed_since: AtomicI64,
-    /// Counts such changes.
-    pub(super) changes: AtomicU32,
     /// How often catalogs had been written to when the policies were read; 0 if they are to be read anyhow.
     pub(super) catalogs: AtomicI64,
     /// Until then no process may be there: a statement needs the database without connections.
@@ -155,7 +151,6 @@ pub(super) fn allot_database(oid: u32) -> Option<&'static Database> {
     let _lock = SharedLock::exclusive();
     let now = background::monotonic();
     if let Some(slot) = database(oid) {
-        slot.changes.fetch_add(1, Ordering::AcqRel);
         if slot.changed_since.load(Ordering::Acquire) == 0 {
             slot.changed_since.store(now, Ordering::Release);
         }
@@ -207,9 +202,8 @@ pub(super) fn mark(number: usize) -> &'static AtomicU8 {
     &control().marks[number]
 }
 
-/// Wakes the launcher. In a signal handler, too.
 pub(super) fn wake_launcher() {
-    background::set_latch(control().launcher_latch.load(Ordering::Relaxed));
+    background::wake(control().launcher.load(Ordering::Relaxed));
 }
 
 pub(super) fn databases() -> impl Iterator<Item = (u32, &'static Database)> {

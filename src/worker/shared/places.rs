@@ -198,7 +198,7 @@ fn forget_gone(database: u32) {
         .filter(|&relid| !cache::policy(relid.into()).is_some_and(|policy| policy.expires()))
         .collect();
     state::remove_tables(|state| {
-        let unused = !state.is_target() && state.claimed_by == 0 && state.reserved_by == 0;
+        let unused = !state.is_target() && !state.is_in_turn() && state.reserved_by == 0;
         state.key.database == database && unused && gone.contains(&state.key.relid)
     });
 }

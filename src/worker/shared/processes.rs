@@ -6,6 +6,7 @@ use crate::pg::server::background;
 use crate::pg::session;
 use crate::pg::session::owner_session::{self, Ownership};
 use crate::settings::{self, WORKERS};
+use crate::worker::queue::fairness::LONG_TURN;
 use crate::worker::shared;
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{
@@ -81,16 +82,12 @@ pub(in crate::worker) struct Process {
     renounced: AtomicBool,
     /// It has come as far as being connected.
     pub(in crate::worker) connected: AtomicBool,
-    /// It waits for something to do.
-    pub(in crate::worker) idle: AtomicBool,
     pub(in crate::worker) started_at: AtomicI64,
     /// When its current transaction must have ended; 0: there is none. The launcher ends a process
     /// that is past this: nothing within the process can prevent that.
     pub(in crate::worker) deadline: AtomicI64,
     /// When its current turn at a table began; 0 = none.
-    pub(in crate::worker) turn: AtomicI64,
-    /// That turn has been going on for long.
-    pub(in crate::worker) long: AtomicBool,
+    turn: AtomicI64,
     /// That turn is at a slow table.
     pub(in crate::worker) slow: AtomicBool,
     /// Others wait for this process.
@@ -141,7 +138,6 @@ impl Process {
         let renounced = task.way == Ownership::Renounced;
         self.renounced.store(renounced, Ordering::Relaxed);
         self.connected.store(false, Ordering::Relaxed);
-        self.idle.store(false, Ordering::Relaxed);
         self.started_at.store(now, Ordering::Relaxed);
         self.used.store(0, Ordering::Relaxed);
         self.pid.store(STARTING, Ordering::Release);
@@ -166,7 +162,17 @@ impl Process {
         self.slow.store(false, Ordering::Relaxed);
         self.turn.store(0, Ordering::Relaxed);
         self.give_way.store(false, Ordering::Relaxed);
-        self.long.store(false, Ordering::Release);
+    }
+
+    /// Whether it is in no turn.
+    pub(in crate::worker) fn is_idle(&self) -> bool {
+        self.turn.load(Ordering::Acquire) == 0
+    }
+
+    /// When its turn began, if that has been going on for long.
+    pub(in crate::worker) fn long_turn(&self, now: i64) -> Option<i64> {
+        let began = self.turn.load(Ordering::Acquire);
+        (began != 0 && now.saturating_sub(began) > LONG_TURN).then_some(began)
     }
 
     /// Notes that its turn has ended, and how long it took.
@@ -263,15 +269,6 @@ pub(in crate::worker) fn others_in_slow_turns() -> usize {
 pub(in crate::worker) fn set_deadline(deadline: i64) {
     if let Some(own) = own() {
         own.deadline.store(deadline, Ordering::Relaxed);
-    }
-}
-
-/// This worker's turn takes long: the launcher takes care of what waits for it. In a signal handler:
-/// atomics and a latch only.
-pub(in crate::worker) fn tell_long_turn() {
-    if let Some(own) = own() {
-        own.long.store(true, Ordering::SeqCst);
-        shared::wake_launcher();
     }
 }
 

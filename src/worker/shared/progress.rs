@@ -41,11 +41,9 @@ pub(crate) struct Progress {
     pub(in crate::worker) locked: u64,
     /// and when the first of them expired; 0 = not known.
     pub(in crate::worker) oldest_locked: i64,
-    /// The pass has begun a heap sweep,
-    pub(in crate::worker) heap_swept: bool,
-    /// at this time,
+    /// When the pass began a heap sweep; 0 = it has not.
     pub(in crate::worker) sweep_began: i64,
-    /// and it reads the whole table, not only the ranges that are due.
+    /// That sweep reads the whole table, not only the ranges that are due.
     pub(in crate::worker) reads_whole: bool,
     /// It has noted of all ranges so far when they are due.
     pub(in crate::worker) summarizes: bool,
@@ -84,7 +82,6 @@ impl Default for Progress {
             rear: [IndexPosition::BEGINNING; EXPIRY_KEYS],
             locked: 0,
             oldest_locked: 0,
-            heap_swept: false,
             sweep_began: 0,
             reads_whole: false,
             summarizes: false,

@@ -61,8 +61,6 @@ pub(crate) struct TableState {
     pub(in crate::worker) failing: bool,
     /// A batch of the current turn has taken very long for few rows.
     pub(in crate::worker) dawdled: bool,
-    /// The worker whose turn at it is going on; 0 for none.
-    pub(in crate::worker) claimed_by: i32,
     /// A hash of the policy that the rest was found under.
     pub(in crate::worker) fingerprint: u64,
     pub(in crate::worker) schedule: Schedule,
@@ -112,6 +110,11 @@ impl TableState {
             owner: self.owner,
             unlimited: self.unlimited,
         }
+    }
+
+    /// Whether a turn at it has begun, which its worker may not have survived.
+    pub(in crate::worker) fn is_in_turn(&self) -> bool {
+        self.schedule.in_turn_since().is_some()
     }
 
     /// Whether it is to be swept; otherwise it only holds counters.
@@ -222,7 +225,7 @@ pub(in crate::worker) fn remove_targets(
 ) {
     let gone = |state: &TableState| state.key.database == database && !is_target(state.key.relid);
     let is_sum = |state: &TableState| is_holder(state.key.relid);
-    let gone = |state: &TableState| gone(state) && state.claimed_by == 0 && state.reserved_by == 0;
+    let gone = |state: &TableState| gone(state) && !state.is_in_turn() && state.reserved_by == 0;
     for state in tables_of(database) {
         if gone(&state) && !is_sum(&state) && is_holder(state.labelled_table) {
             with_sum(database, state.labelled_table, state.claimant(), |sum| {

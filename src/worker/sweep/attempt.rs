@@ -304,7 +304,7 @@ impl Turn<'_> {
     /// pass.
     pub(in crate::worker) fn without_indexes(&mut self, failure: &Error) -> Result<Step, Error> {
         self.bypass_indexes();
-        if self.progress.heap_swept {
+        if self.progress.sweep_began != 0 {
             // What the index leads to has been read, but for what has expired since.
             if self.aside.count == 0 {
                 note_failure(self.key, failure);

@@ -193,7 +193,6 @@ impl Turn<'_> {
     pub(super) fn begin_heap_sweep(&mut self) -> Result<(), Error> {
         let blocks = probe::blocks(&self.job)?;
         self.note_size(blocks)?;
-        self.progress.heap_swept = true;
         self.progress.sweep_began = background::now();
         let is_estimated = std::mem::replace(&mut self.progress.estimated, true);
         self.progress.next_block = 0;

@@ -12,7 +12,7 @@ use crate::pg::catalog::{self, constraints};
 use crate::pg::server::{activity, background, timeout};
 use crate::settings;
 use crate::store::paused_tables;
-use crate::worker::queue::fairness::{LONG_TURN, PATIENCE, Spent};
+use crate::worker::queue::fairness::{PATIENCE, Spent};
 use crate::worker::queue::schedule::{self, Outcome};
 use crate::worker::shared::state::{self, Progress, TableKey};
 use crate::worker::shared::worker_report::{self, Phase};
@@ -74,7 +74,7 @@ pub(in crate::worker) fn turn(key: TableKey, pace: &mut Pace) -> bool {
     }
     // As long as a turn should take, plus two transactions of the longest kind.
     let whole = TIME + limit * 2;
-    timeout::TimedTurn::begin(limit, whole, limit.min(PATIENCE), LONG_TURN);
+    timeout::TimedTurn::begin(limit, whole, limit.min(PATIENCE));
     let outcome = work(key, drops, pace);
     let outcome = outcome.unwrap_or_else(|failure| {
         if !is_passing(key, &failure) {
