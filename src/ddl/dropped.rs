@@ -10,8 +10,13 @@ use crate::store::{cache, extension, policy_lock, seclabel};
 use pgrx::pg_sys;
 use std::collections::BTreeMap;
 
-/// Notes an index that is about to be dropped; ignores other relations.
+/// Notes an index that is about to be dropped, and the tables above one; ignores other relations.
 pub(super) fn note(relid: pg_sys::Oid) {
+    if catalog::class(relid).is_some_and(|class| class.has_rows() || class.may_have_children) {
+        let above = catalog::ancestors(relid);
+        NOTED.change(|noted| noted.above.extend(above));
+        return;
+    }
     let indexes = [pg_sys::RELKIND_INDEX, pg_sys::RELKIND_PARTITIONED_INDEX];
     let toast = pg_sys::Oid::from(pg_sys::PG_TOAST_NAMESPACE);
     let is_noted =
@@ -46,6 +51,17 @@ pub(super) fn end_rules(indexes: BTreeMap<u32, Vec<String>>) -> Vec<pg_sys::Oid>
         }
     }
     left
+}
+
+/// What is known of these tables, above ones that were dropped, may depend on those: PostgreSQL invalidates the parents of partitions only.
+pub(super) fn forget_above(mut tables: Vec<pg_sys::Oid>) {
+    tables.sort_unstable_by_key(|table| table.to_u32());
+    tables.dedup();
+    for table in tables {
+        if catalog::class(table).is_some() {
+            catalog::invalidate(table);
+        }
+    }
 }
 
 /// Called before an extension is dropped. If it is this one, waits for running batches and lets no

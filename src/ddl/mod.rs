@@ -50,7 +50,7 @@ pub(crate) mod with_options;
 
 use crate::pg::abi::report::or_raise;
 use crate::pg::catalog::syntax::Node;
-use crate::pg::catalog::{names, roles};
+use crate::pg::catalog::{self, names, roles};
 use crate::pg::session::scoped::{Scope, Scoped};
 use crate::pg::session::xact;
 use crate::store::seclabel;
@@ -144,6 +144,8 @@ pub(crate) fn after(scope: Scope, node: Node<'_>) {
         // A partition, or child, that has come to a table with a time to live.
         let come = node.cast().and_then(names::created).or(running.reparented);
         if let Some(table) = come {
+            // PostgreSQL invalidates its parents only.
+            dropped::forget_above(catalog::ancestors(table));
             places::reserve_or_warn(table);
             incoming_rows::warn_of_other_policies(table);
             rules_in_force::warn_of_child(table);

@@ -13,6 +13,8 @@ pub(super) struct Noted {
     pub(super) reduced: Vec<Oid>,
     /// Tables, by OID, and the names of their indexes that it has dropped.
     pub(super) indexes: BTreeMap<u32, Vec<String>>,
+    /// The tables above those that it has dropped.
+    pub(super) above: Vec<Oid>,
     pub(super) altered: Vec<Altered>,
     /// The columns whose DEFAULT uses a function of the extension, if it may drop that.
     pub(super) defaults: Vec<(Oid, i16)>,

@@ -11,13 +11,15 @@ use crate::pg::catalog::{self, index};
 use crate::pg::session::xact;
 use crate::policy::IndexRule;
 use crate::settings;
-use crate::store::{cache, index_of, predicate, ttl_index, without_its_index};
+use crate::store::{cache, index_of, predicate, seclabel, ttl_index, without_its_index};
 use pgrx::pg_sys;
 
 /// The rules of a policy that are in force before a statement, by their indexes: a statement may rename one, or put another in
 /// its place.
 pub(super) struct RulesBefore {
     family: pg_sys::Oid,
+    /// The statement is about a table that inherits: what is known of those above depends on its indexes.
+    is_of_child: bool,
     in_force: Vec<(Option<pg_sys::Oid>, String)>,
 }
 
@@ -44,8 +46,11 @@ pub(super) fn before(statement: &UtilityStatement<'_>) -> Vec<RulesBefore> {
     families.retain(|&family| {
         cache::own_label(family).is_some_and(|label| label.is_on() && !label.rules.is_empty())
     });
+    let child = statement.table.and_then(catalog::class);
+    let inherits = child.is_some_and(|class| !class.is_partition);
     let noted = families.into_iter().map(|family| RulesBefore {
         family,
+        is_of_child: inherits && statement.table != Some(family),
         in_force: in_force(family),
     });
     noted.collect()
@@ -67,7 +72,12 @@ pub(super) fn after(noted: &[RulesBefore]) {
     }
     xact::next_command();
     // CREATE INDEX CONCURRENTLY and others leave no snapshot.
-    xact::with_snapshot(|| noted.iter().for_each(compare));
+    xact::with_snapshot(|| {
+        let of_children = noted.iter().filter(|before| before.is_of_child);
+        of_children.for_each(|before| seclabel::invalidate(before.family));
+        xact::next_command();
+        noted.iter().for_each(compare);
+    });
 }
 
 fn compare(before: &RulesBefore) {

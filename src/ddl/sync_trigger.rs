@@ -92,6 +92,7 @@ pub(super) fn after(tracked: Tracked, node: Node<'_>) {
     object_access::uninstall();
     // DETACH PARTITION CONCURRENTLY and others leave no snapshot.
     xact::with_snapshot(|| {
+        dropped::forget_above(noted.above);
         let dropped = dropped::end_rules(noted.indexes);
         dropped
             .iter()

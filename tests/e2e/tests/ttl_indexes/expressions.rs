@@ -188,3 +188,47 @@ fn coming_into_force_is_no_surprise() {
     assert_eq!(disk.value("SELECT count(*) FROM p"), "1");
     assert_eq!(disk.value("SELECT count(*) FROM q"), "1");
 }
+
+/// What other sessions know of a table, and the transaction itself, is forgotten with a table that inherits from it, however far
+/// below: when it comes or goes, and when it gets its index or loses it.
+#[test]
+fn whoever_inherits_is_known_everywhere() {
+    let server = Server::start(&[]);
+    let database = server.database("inherits");
+    let (mut session, mut other) = (database.connect(), database.connect());
+    session.run(
+        "CREATE TABLE p (id int, at text); CREATE INDEX p_at ON p (ttl.from_iso8601(at)); SELECT ttl.expire_index('p_at', 0);
+         CREATE TABLE c () INHERITS (p); CREATE INDEX c_at ON c (ttl.from_iso8601(at));
+         INSERT INTO p VALUES (1, '2000-01-01T00:00:00Z');
+         CREATE TABLE above (id int); CREATE TABLE between () INHERITS (above)",
+    );
+    let rows = "SELECT count(*) FROM p";
+    for (statement, seen) in [
+        ("CREATE TABLE gc () INHERITS (c)", "1"),
+        ("CREATE INDEX gc_at ON gc (ttl.from_iso8601(at))", "0"),
+        ("DROP INDEX gc_at", "1"),
+        ("DROP TABLE gc", "0"),
+        ("CREATE TABLE gc () INHERITS (c)", "1"),
+        ("DROP TABLE c CASCADE", "0"),
+    ] {
+        other.value(rows);
+        session.run(&format!("BEGIN; {statement}"));
+        assert_eq!(session.value(rows), seen, "within: {statement}");
+        session.run("COMMIT");
+        assert_eq!(other.value(rows), seen, "elsewhere: {statement}");
+    }
+    let write = "UPDATE above SET id = id";
+    for (statement, code) in [
+        (
+            "CREATE TABLE below () INHERITS (between); SELECT ttl.enable('below', 60)",
+            Some("0A000"),
+        ),
+        ("DROP TABLE below", None),
+    ] {
+        let _ = other.try_run(write);
+        session.run(statement);
+        let failed = other.try_run(write).err();
+        let failed = failed.and_then(|error| error.code().map(|code| code.code().to_owned()));
+        assert_eq!(failed.as_deref(), code, "{statement}");
+    }
+}
