@@ -10,25 +10,30 @@ use crate::store::{cache, extension, policy_lock, seclabel};
 use pgrx::pg_sys;
 use std::collections::BTreeMap;
 
-/// Notes an index that is about to be dropped, and the tables above one; ignores other relations.
+/// Notes an index that is about to be dropped, and the tables above a table; ignores other relations.
 pub(super) fn note(relid: pg_sys::Oid) {
-    if catalog::class(relid).is_some_and(|class| class.has_rows() || class.may_have_children) {
-        let above = catalog::ancestors(relid);
-        NOTED.change(|noted| noted.above.extend(above));
-        return;
-    }
-    let indexes = [pg_sys::RELKIND_INDEX, pg_sys::RELKIND_PARTITIONED_INDEX];
     let toast = pg_sys::Oid::from(pg_sys::PG_TOAST_NAMESPACE);
-    let is_noted =
-        |class: &catalog::Class| indexes.contains(&class.relkind) && class.namespace != toast;
-    if catalog::class(relid).filter(is_noted).is_some()
-        && let Some(table) = index::table_of(relid)
-    {
-        let name = catalog::relation_name(relid);
-        NOTED.change(|noted| {
-            let of_table = noted.indexes.entry(table.to_u32()).or_default();
-            of_table.push(name);
-        });
+    let Some(class) = catalog::class(relid).filter(|class| class.namespace != toast) else {
+        return;
+    };
+    match class.relkind {
+        pg_sys::RELKIND_INDEX | pg_sys::RELKIND_PARTITIONED_INDEX => {
+            let Some(table) = index::table_of(relid) else {
+                return;
+            };
+            let name = catalog::relation_name(relid);
+            NOTED.change(|noted| {
+                let of_table = noted.indexes.entry(table.to_u32()).or_default();
+                of_table.push(name);
+            });
+        }
+        pg_sys::RELKIND_RELATION
+        | pg_sys::RELKIND_PARTITIONED_TABLE
+        | pg_sys::RELKIND_FOREIGN_TABLE => {
+            let above = catalog::ancestors(relid);
+            NOTED.change(|noted| noted.above.extend(above));
+        }
+        _ => {}
     }
 }
 
