@@ -119,6 +119,13 @@ CREATE TABLE twin (LIKE kin INCLUDING DEFAULTS);
 SELECT problem, to_do FROM ttl.check() WHERE relation = 'twin'::regclass;
 DROP TABLE twin;
 
+-- a foreign table gets the columns here, and not where its rows are
+CREATE FOREIGN DATA WRAPPER regress_far; CREATE SERVER regress_far FOREIGN DATA WRAPPER regress_far;
+CREATE TABLE mixed (id int) PARTITION BY LIST (id);
+CREATE FOREIGN TABLE mixed_far PARTITION OF mixed FOR VALUES IN (1) SERVER regress_far;
+SELECT ttl.enable('mixed', 3600);
+DROP TABLE mixed; DROP FOREIGN DATA WRAPPER regress_far CASCADE;
+
 -- ttl.check() of tables that have lost their labels: one row a family, and a statement that can be run
 CREATE TABLE family (id int, _ts timestamptz NOT NULL DEFAULT now()) PARTITION BY RANGE (_ts);
 CREATE TABLE family_1 PARTITION OF family FOR VALUES FROM ('2020-01-01') TO ('2021-01-01');
