@@ -1,7 +1,7 @@
 //! All hooks, installed here: each calls the modules below in a fixed order and decides nothing.
 //! Only background processes and SQL functions enter the library another way.
 
-pub(crate) mod analysis;
+pub(crate) mod analyzed;
 pub(crate) mod executor_hooks;
 pub(crate) mod function;
 pub(crate) mod planner;
@@ -12,7 +12,7 @@ pub(crate) mod utility;
 /// Installs the hooks; called once, at load.
 pub(crate) fn init() {
     transaction_end::init();
-    analysis::init();
+    analyzed::init();
     relation_info::init();
     planner::init();
     utility::init();
