@@ -236,9 +236,10 @@ fn assess(state: &TableState, now: i64) -> DeletionState {
             Some(Obstacle::CannotStart)
         } else if state.failing && state.schedule.failures() >= FAILURES {
             Some(Obstacle::Failing(state.error.get()))
-        } else if is_stalled {
-            Some(Obstacle::Stalled(claims::worker_at(state).unwrap_or(0)))
-        } else if is_neglected {
+        } else if is_stalled && let Some(pid) = claims::worker_at(state) {
+            Some(Obstacle::Stalled(pid))
+        } else if is_stalled || is_neglected {
+            // If the worker has died, none has come since.
             Some(Obstacle::Neglected)
         } else if state.counters.blocked_rows > 0 {
             Some(Obstacle::Blocked(
