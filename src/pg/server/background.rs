@@ -1,7 +1,8 @@
 //! Background workers: registering, connecting, signals, waiting.
 
 use crate::pg::abi::externs;
-use core::ffi::{c_char, c_int};
+use core::ffi::c_int;
+use pgrx::bgworkers::BackgroundWorkerBuilder;
 use pgrx::pg_sys;
 use std::time::Duration;
 
@@ -12,53 +13,36 @@ pub(crate) struct Registration<'a> {
     /// The exported function to run.
     pub(crate) function: &'a str,
     pub(crate) argument: i32,
-    /// Seconds until the postmaster restarts it after a crash.
-    pub(crate) restart: Option<i32>,
-}
-
-fn copy_into(target: &mut [c_char], text: &str) {
-    let room = target.len() - 1;
-    for (to, from) in target.iter_mut().take(room).zip(text.bytes()) {
-        *to = from.cast_signed() as c_char;
-    }
+    /// After which time the postmaster restarts it after a crash.
+    pub(crate) restart: Option<Duration>,
 }
 
 impl Registration<'_> {
-    fn to_worker(&self) -> pg_sys::BackgroundWorker {
-        let mut worker = pg_sys::BackgroundWorker::default();
-        copy_into(&mut worker.bgw_name, self.name);
-        copy_into(&mut worker.bgw_type, self.name);
-        copy_into(&mut worker.bgw_library_name, env!("CARGO_PKG_NAME"));
-        copy_into(&mut worker.bgw_function_name, self.function);
-        worker.bgw_flags = (pg_sys::BGWORKER_SHMEM_ACCESS
-            | pg_sys::BGWORKER_BACKEND_DATABASE_CONNECTION)
-            .cast_signed();
-        // Not before recovery has ended: a standby deletes nothing (M10).
-        worker.bgw_start_time = pg_sys::BgWorkerStartTime::BgWorkerStart_RecoveryFinished;
-        worker.bgw_restart_time = self.restart.unwrap_or(pg_sys::BGW_NEVER_RESTART);
-        worker.bgw_main_arg = pg_sys::Datum::from(self.argument);
-        worker
+    fn builder(&self) -> BackgroundWorkerBuilder {
+        BackgroundWorkerBuilder::new(self.name)
+            .set_library(env!("CARGO_PKG_NAME"))
+            .set_function(self.function)
+            .set_argument(Some(pg_sys::Datum::from(self.argument)))
+            .set_restart_time(self.restart)
+            // Not before recovery has ended: a standby deletes nothing (M10).
+            .enable_spi_access()
     }
 
     /// Registers it with the postmaster, unless that is pg_upgrade's; while libraries are
     /// preloaded.
     pub(crate) fn register_static(&self) {
-        let mut worker = self.to_worker();
-        // SAFETY: RegisterBackgroundWorker() copies the structure before it returns.
-        unsafe {
-            if !pg_sys::IsBinaryUpgrade {
-                pg_sys::RegisterBackgroundWorker(&mut worker);
-            }
+        // SAFETY: reads a variable that only the start of the server sets.
+        if unsafe { !pg_sys::IsBinaryUpgrade } {
+            self.builder().load();
         }
     }
 
     /// Asks the postmaster to start it; `None` if there is no slot left.
     pub(crate) fn start(&self) -> Option<WorkerHandle> {
-        let mut worker = self.to_worker();
+        let mut worker = pg_sys::BackgroundWorker::from(&self.builder().set_notify_pid(my_pid()));
         // SAFETY: the structure is copied; the handle is allocated where it lives
         // as long as this process.
         unsafe {
-            worker.bgw_notify_pid = pg_sys::MyProcPid;
             let former = pg_sys::MemoryContextSwitchTo(pg_sys::TopMemoryContext);
             let mut handle = core::ptr::null_mut();
             let started = pg_sys::RegisterDynamicBackgroundWorker(&mut worker, &mut handle);

@@ -21,6 +21,7 @@ use core::ffi::c_int;
 use pgrx::prelude::*;
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// The longest sleep: the clocks are compared that often.
 const LONGEST_SLEEP: i64 = 2_000_000;
@@ -38,7 +39,7 @@ pub(in crate::worker) fn register() {
         name: "ttl_ext launcher",
         function: "ttl_ext_launcher_main",
         argument: 0,
-        restart: Some(1),
+        restart: Some(Duration::from_secs(1)),
     }
     .register_static();
 }
