@@ -26,7 +26,7 @@ pub(crate) fn reached_from(relid: pg_sys::Oid) -> impl Iterator<Item = pg_sys::O
 }
 
 /// More than these are not looked at where each deletion asks.
-pub(crate) const MANY: usize = 1_000;
+pub(crate) const MANY: usize = 10_000;
 
 /// The tables that refer to this one.
 fn referring(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
