@@ -57,6 +57,7 @@ pub extern "C-unwind" fn _PG_init() {
     keys::init();
     hooks::init();
     worker::init();
+    api::init();
 }
 
 /// What pgrx-tests asks of the crate.

@@ -4,7 +4,7 @@
 use super::catalogs;
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
-use crate::pg::abi::values::Text;
+use crate::pg::abi::values::{self, Text};
 use crate::pg::catalog;
 use crate::pg::session;
 use pgrx::{Spi, spi};
@@ -49,10 +49,14 @@ pub(crate) fn ask(query: &str) -> Result<Vec<NodeAnswer>> {
     ))
 }
 
+/// Also on a standby, and in a transaction that is read-only.
 fn ask_alone(query: &str) -> Result<Vec<NodeAnswer>> {
-    answers(&format!(
-        "SELECT NULL::pg_catalog.text, NULL::pg_catalog.int4, true, ({query})::pg_catalog.text"
-    ))
+    let rows = values::texts::<1>(&format!("SELECT ({query})::pg_catalog.text"))?;
+    let text = rows.into_iter().next().map(|[text]| text);
+    Ok(vec![NodeAnswer {
+        node: None,
+        text: Ok(text.filter(|text| !text.is_empty())),
+    }])
 }
 
 fn answers(query: &str) -> Result<Vec<NodeAnswer>> {

@@ -13,6 +13,7 @@
 //! | `new_references` | foreign keys by which expired rows take live ones along |
 //! | `all_nodes` | labels that change on all nodes of Citus |
 //! | `incoming_rows` | tables and rows that come to a policy from elsewhere |
+//! | `new_problems` | what keeps rows from being deleted by a statement |
 //! | `rules_in_force` | TTL indexes that a statement about another table or index puts into force, or out of it |
 //! | `with_options` | `ttl.*` among a table's options: what is asked, for `api` to do |
 //! | `conversion` | functions by which Citus gets a table, or gives it back |
@@ -31,6 +32,7 @@ pub(crate) mod exclusive_database;
 pub(crate) mod incoming_rows;
 mod lost_default;
 mod new_owners;
+pub(crate) mod new_problems;
 mod new_references;
 mod noted;
 mod parse;
@@ -73,6 +75,8 @@ struct RunningStatement {
     incoming: Option<pg_sys::Oid>,
     /// Foreign keys before it.
     keys: Option<new_references::KeysBefore>,
+    /// The problems before it.
+    problems: Option<new_problems::ProblemsBefore>,
     /// The TTL indexes in force before it.
     rules: Vec<rules_in_force::RulesBefore>,
     /// The table that may get a column which looks like an override.
@@ -122,6 +126,7 @@ pub(crate) fn before(node: Node<'_>) -> Option<Scope> {
         reparented,
         incoming: incoming_rows::table(&statement),
         keys: or_raise(new_references::before(&statement)),
+        problems: new_problems::before(&statement),
         rules: rules_in_force::before(&statement),
         widened: added_override::before(&statement),
         converts,
@@ -149,6 +154,9 @@ pub(crate) fn after(scope: Scope, node: Node<'_>) {
             places::reserve_or_warn(table);
             incoming_rows::warn_of_other_policies(table);
             rules_in_force::warn_of_child(table);
+            if running.problems.is_none() {
+                new_problems::of_new(table);
+            }
         }
     }
     running
@@ -156,6 +164,7 @@ pub(crate) fn after(scope: Scope, node: Node<'_>) {
         .into_iter()
         .for_each(incoming_rows::after_attach);
     rules_in_force::after(&running.rules);
+    running.problems.iter().for_each(new_problems::after);
     if let Some(keys) = &running.keys {
         or_raise(new_references::after(keys));
     }

@@ -99,6 +99,10 @@ fn hold_if_handed_over(
         let mut label = label;
         label.reaches_handed_over = true;
         seclabel::set(policy, Some(&label));
+    } else if relid == policy && !label.restored {
+        // It is stored for the new owner: whether the former one could act as that role is decided now, and not asked again when
+        // roles have changed.
+        seclabel::set(policy, Some(&label));
     }
 }
 

@@ -10,7 +10,7 @@ use super::job;
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
 use crate::pg::catalog::cascade;
-use crate::pg::catalog::{self, qualified_name};
+use crate::pg::catalog::{self, qualified_name, roles};
 use crate::pg::exec::query::{self, Sql};
 use crate::pg::session::gate::GateVisit;
 use crate::pg::session::locks;
@@ -116,6 +116,21 @@ pub(crate) fn lock_everywhere(leaf: pg_sys::Oid) -> Result<()> {
         qualified_name(leaf)
     );
     encoding::run(&statement).map_err(Error::from)
+}
+
+/// Why neither the partition nor its parent may be named in a statement, if somebody else can rename a schema of theirs.
+pub(crate) fn renamable(leaf: pg_sys::Oid) -> Option<String> {
+    let tables = parent_of(leaf).into_iter().chain([leaf]);
+    let mut classes = tables.filter_map(catalog::class);
+    classes.find_map(|class| {
+        let other = roles::renamer(class.namespace, class.owner)?;
+        Some(format!(
+            "schema {} can be renamed by {}, who could not act as {}",
+            catalog::schema_name(class.namespace),
+            roles::name(other),
+            roles::name(class.owner)
+        ))
+    })
 }
 
 /// Detaches the partition and drops it, as the owner of both, who the current user is.

@@ -158,6 +158,23 @@ pub(super) fn refuse_strangers_triggers(relid: Oid, owner: Oid) {
     }
 }
 
+/// Before a query runs that writes to the table, within a foreign key's, and is none of PostgreSQL's own that is known: within a deletion
+/// of the extension's it sets off no code of another owner. Raises 42501.
+pub(super) fn refuse_unknown(relid: Oid) {
+    let Some(root) = underway::root() else { return };
+    let Some(stranger) = stranger_among(relid, root.owner) else {
+        return;
+    };
+    let columns: Vec<i16> = (1..=catalog::column_count(relid)).collect();
+    for change in [Change::Deletion, Change::Update(&columns)] {
+        let code = code::of(relid, change);
+        let all = [code.rows, code.statements, code.planning];
+        if let Some(what) = all.into_iter().flatten().next() {
+            refuse(relid, stranger, root.owner, None, &what);
+        }
+    }
+}
+
 /// Before a query is planned: within a deletion of the extension's, or as a check that follows one, PostgreSQL's own query on the
 /// table of another owner must run none of their code while it is planned. Raises 42501. Returns such a table.
 pub(crate) fn before_planning(query: QueryTree<'_>) -> Option<Oid> {

@@ -109,7 +109,14 @@ extern "C-unwind" fn remove(
     relid: Oid,
     invalidations: u64,
 ) -> BeforeQuery {
-    removed(query, relid, invalidations).unwrap_or(BeforeQuery::Nothing)
+    let unknown = || {
+        // PostgreSQL's own by a name that means another table by now, perhaps.
+        if query.plan().is_some_and(|plan| plan.writes()) {
+            reach::refuse_unknown(relid);
+        }
+        BeforeQuery::Nothing
+    };
+    removed(query, relid, invalidations).unwrap_or_else(unknown)
 }
 
 fn removed(query: ExecutorQuery<'_>, relid: Oid, invalidations: u64) -> Option<BeforeQuery> {
@@ -120,7 +127,7 @@ fn removed(query: ExecutorQuery<'_>, relid: Oid, invalidations: u64) -> Option<B
         return Some(BeforeQuery::Skip);
     }
     if known.enforced.action == Action::Delete || settings::show_expired() {
-        return None;
+        return Some(BeforeQuery::Nothing);
     }
     let joins = known.leads_back || underway::root().is_some();
     let prepare = |removal: &TableRemoval| {
@@ -128,7 +135,10 @@ fn removed(query: ExecutorQuery<'_>, relid: Oid, invalidations: u64) -> Option<B
         Some((removal.relid, query))
     };
     let mut removals = known.removals.iter();
-    let first = prepare(removals.next()?)?;
+    let Some(first) = removals.next() else {
+        return Some(BeforeQuery::Nothing);
+    };
+    let first = prepare(first)?;
     underway::during(reach.root, Some(relid), || {
         let statement = CascadeStatement::begin(joins);
         let mut next = Some(first);

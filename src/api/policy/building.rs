@@ -6,7 +6,7 @@ use super::{cluster, consequences, document_column, guard, indexes, write_label}
 use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
-use crate::pg::catalog::qualified_name;
+use crate::pg::catalog::{self, qualified_name, roles};
 use crate::pg::session::{self, rewording};
 use crate::policy::Policy;
 use crate::store::{cache, index_of, label_provider, seclabel};
@@ -78,8 +78,18 @@ fn build(relid: pg_sys::Oid, mut policy: Policy, consent: &Consent) -> Result<()
     };
     let pending = policy.build_pending;
     policy.build_pending = indexes::is_work_left(relid, &policy, &columns);
+    if policy.build_pending
+        && let Some(error) = cannot_create(relid)
+    {
+        return Err(error);
+    }
     if !policy.build_pending && indexes::are_missing(relid, &policy, &columns) {
-        let built = indexes::build_missing(relid, &policy, &columns)?;
+        let denied = PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE;
+        let hint = cannot_create(relid).and_then(|error| error.hint);
+        let hint = hint.unwrap_or_default();
+        let built = rewording::hinting_at(denied, &hint, || {
+            indexes::build_missing(relid, &policy, &columns)
+        })?;
         // Another index may have taken the name of a dropped one.
         policy
             .added
@@ -93,4 +103,21 @@ fn build(relid: pg_sys::Oid, mut policy: Policy, consent: &Consent) -> Result<()
     trigger_placement::sync(relid);
     consequences::tell_of_new_columns(relid, &new_columns);
     Ok(())
+}
+
+/// Why no index can be built as the table's owner, if none can.
+fn cannot_create(relid: pg_sys::Oid) -> Option<Error> {
+    let class = catalog::class(relid)?;
+    if roles::may_create_in_schema(class.namespace, class.owner) {
+        return None;
+    }
+    let (owner, schema) = (
+        catalog::quote_identifier(&roles::name(class.owner)),
+        catalog::schema_name(class.namespace),
+    );
+    Some(
+        Error::denied(format!("permission denied for schema {schema}"))
+            .detail(format!("The index for deletion is built as the owner of the table, {owner}."))
+            .hint(format!("To allow it, run: GRANT CREATE ON SCHEMA {schema} TO {owner}; To do without an index, give index => 'none'.")),
+    )
 }

@@ -5,6 +5,7 @@ use super::disclosure::{shows_errors, shows_figures};
 use crate::api::policy::consequences;
 use crate::api::policy::problem::{Problem, look_at_last_error, look_at_locks};
 use crate::citus;
+use crate::deletion::partitions;
 use crate::pg::catalog::{self, databases, roles, triggers};
 use crate::pg::server::background;
 use crate::policy::{PauseEnd, Policy};
@@ -273,7 +274,15 @@ fn and_others(count: usize) -> String {
 /// For each table whose owner lacks USAGE on a schema in which deletion must look up names.
 fn without_usage(tables: &[pg_sys::Oid], drop_partitions: bool) -> BTreeSet<Problem> {
     let mut problems = BTreeSet::new();
+    let mut schemas = BTreeSet::new();
     for &table in tables {
+        let class = catalog::class(table).filter(|class| drop_partitions && class.is_partition);
+        if class.is_some_and(|it| schemas.insert((it.namespace.to_u32(), it.owner.to_u32())))
+            && let Some(why) = partitions::renamable(table)
+        {
+            let text = format!("partitions are not dropped as a whole: {why}");
+            problems.insert(Problem::new(text));
+        }
         let is_partition = catalog::class(table).is_some_and(|class| class.is_partition);
         if drop_partitions && is_partition {
             let places = catalog::parents(table).into_iter().chain([table]);

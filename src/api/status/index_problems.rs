@@ -5,7 +5,7 @@ use super::rules;
 use super::table_state::need;
 use crate::api::policy::expire_index::{how_to_validate, reindex};
 use crate::api::policy::problem::Problem;
-use crate::pg::catalog::{self, timescale};
+use crate::pg::catalog::{self, roles, timescale};
 use crate::policy::{IndexRule, Policy};
 use crate::settings;
 use crate::store::missing_index::missing;
@@ -36,13 +36,23 @@ pub(super) fn missing_indexes(
         let text = format!("no valid index on {definition}: {effect}");
         match need == BuildNeed::Pending && settings::build_indexes() {
             // A background process is at it, or tries again.
-            true => {
-                Problem::new(text).with_statement("SELECT * FROM pg_stat_progress_create_index;")
-            }
+            true => Problem::new(text).with_statement(while_built(relid)),
             false => Problem::new(text).with_statement(create_index(relid, &definition)),
         }
     };
     missing(relid, policy, clock).map(problem)
+}
+
+/// What to do while a background process is to build an index.
+fn while_built(relid: pg_sys::Oid) -> String {
+    match catalog::class(relid) {
+        Some(class) if !roles::may_create_in_schema(class.namespace, class.owner) => {
+            let schema = catalog::schema_name(class.namespace);
+            let owner = catalog::quote_identifier(&roles::name(class.owner));
+            format!("GRANT CREATE ON SCHEMA {schema} TO {owner};")
+        }
+        _ => "SELECT * FROM pg_stat_progress_create_index;".to_owned(),
+    }
 }
 
 /// The statement that builds an index, without locking writers out where PostgreSQL can do that.

@@ -81,6 +81,31 @@ pub(in crate::api) fn all(rel: pg_sys::Oid) -> Vec<Problem> {
     found
 }
 
+/// What a statement that has changed a table can bring about in those with the policy, and what ends it: of owners, parents and archives.
+/// `changed` is one of them, or the archive.
+pub(in crate::api) fn by_statement(
+    rel: pg_sys::Oid,
+    changed: pg_sys::Oid,
+) -> Vec<(String, Option<String>)> {
+    let find = || {
+        let own = cache::own_label(rel).filter(|policy| policy.is_on() && !policy.restored);
+        let Some((policy, columns)) = own.zip(cache::policy(rel)) else {
+            return vec![];
+        };
+        let mut problems: Vec<Problem> = overruled(rel, &columns).into_iter().collect();
+        if columns.labelled_table == rel {
+            problems.extend(parent_problems::of(rel, &policy, &columns));
+            problems.extend(tables_of_others(rel, changed));
+            problems.extend(archive_to::problems(rel, &policy));
+        }
+        problems
+    };
+    // A look for a message is no reason to fail.
+    let found = contained_errors::contain(find).unwrap_or_default();
+    let shown = found.into_iter();
+    shown.map(|problem| (problem.text, problem.to_do)).collect()
+}
+
 fn policy_of(label: &Label) -> Option<&Policy> {
     label.as_ref()?.as_deref().ok()
 }
@@ -124,7 +149,7 @@ fn of(rel: pg_sys::Oid, label: &Label) -> Vec<Problem> {
             problems.extend(index_problems::unused_rules(rel, policy));
             problems.extend(children_of_others(rel));
             problems.extend(foreign_tables(rel));
-            problems.extend(tables_of_others(rel));
+            problems.extend(tables_of_others(rel, rel));
             problems.extend(half_detached(rel));
             problems.extend(guarded(rel, policy));
             problems.extend(idle_drop_partitions(rel, policy));
@@ -259,9 +284,9 @@ fn foreign_tables(relid: pg_sys::Oid) -> Vec<Problem> {
         .collect()
 }
 
-/// Partitions and children of owners whom the owners of the tables above could not become.
-fn tables_of_others(relid: pg_sys::Oid) -> Vec<Problem> {
-    let tables = catalog::all_inheritors(relid).into_iter();
+/// Partitions and children of owners whom the owners of the tables above could not become; from `first` on downwards.
+fn tables_of_others(relid: pg_sys::Oid, first: pg_sys::Oid) -> Vec<Problem> {
+    let tables = catalog::all_inheritors(first).into_iter();
     let owner = |relid| catalog::owner(relid).unwrap_or(pg_sys::InvalidOid);
     let problem = |table| {
         let above = catalog::cascade::others_above(relid, table)

@@ -4,6 +4,7 @@
 //! the level above, so that 2ⁿ paths lead to its root. So nothing here recurses, each relation
 //! is visited once, and every walk can be cancelled.
 
+use super::class;
 use super::rows::{CLASS, Catalog, KeyDatum};
 use crate::pg::abi::lists;
 use pgrx::pg_sys;
@@ -46,7 +47,8 @@ pub(crate) fn extend(parent: Parent) {
     BEYOND.get_or_init(|| parent);
 }
 
-/// The relation's direct children, in the order of OIDs.
+/// The relation's direct children, in the order of OIDs. PostgreSQL leaves temporary tables of other sessions out of a table's
+/// children, too.
 fn children(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     // It is not locked and may have been dropped.
     if !exists(relid) {
@@ -57,7 +59,10 @@ fn children(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     // memory context.
     unsafe {
         let list = pg_sys::find_inheritance_children(relid, no_lock);
-        lists::oids(list).collect()
+        let is_others = |child| class(child).is_some_and(|class| class.is_other_temporary());
+        lists::oids(list)
+            .filter(|&child| !is_others(child))
+            .collect()
     }
 }
 

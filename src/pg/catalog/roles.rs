@@ -1,7 +1,10 @@
 //! Privileges and ownership.
 
 use super::rows::Cache;
+use crate::pg::abi::report::or_raise;
+use crate::pg::abi::values;
 use crate::pg::catalog;
+use crate::pg::server::background;
 use pgrx::pg_sys;
 
 /// Whether `role` owns the relation or is a member of the owning role. False if the relation is
@@ -40,16 +43,40 @@ pub(crate) fn may_update_column(relid: pg_sys::Oid, attno: i16, role: pg_sys::Oi
 
 /// Whether `role` has USAGE on the schema.
 pub(crate) fn may_use_schema(schema: pg_sys::Oid, role: pg_sys::Oid) -> bool {
-    let usage = pg_sys::AclMode::from(pg_sys::ACL_USAGE);
+    may_in_schema(schema, role, pg_sys::ACL_USAGE)
+}
+
+/// Whether `role` has CREATE on the schema.
+pub(crate) fn may_create_in_schema(schema: pg_sys::Oid, role: pg_sys::Oid) -> bool {
+    may_in_schema(schema, role, pg_sys::ACL_CREATE)
+}
+
+fn may_in_schema(schema: pg_sys::Oid, role: pg_sys::Oid, privilege: u32) -> bool {
+    let privilege = pg_sys::AclMode::from(privilege);
     // SAFETY: syscache look-ups within a transaction.
     let result = unsafe {
         #[cfg(not(since16))]
-        let result = pg_sys::pg_namespace_aclcheck(schema, role, usage);
+        let result = pg_sys::pg_namespace_aclcheck(schema, role, privilege);
         #[cfg(since16)]
-        let result = pg_sys::object_aclcheck(pg_sys::NamespaceRelationId, schema, role, usage);
+        let result = pg_sys::object_aclcheck(pg_sys::NamespaceRelationId, schema, role, privilege);
         result
     };
     result == pg_sys::AclResult::ACLCHECK_OK
+}
+
+/// The role that can rename the schema at any time, if it could not act as this one: to run a statement that names a table of this role's
+/// there is to let that role choose the table. Nothing locks a schema.
+pub(crate) fn renamer(schema: pg_sys::Oid, owner: pg_sys::Oid) -> Option<pg_sys::Oid> {
+    let query = format!(
+        "SELECT (CASE n.nspowner WHEN {}::pg_catalog.oid THEN d.datdba ELSE n.nspowner END)::pg_catalog.int8::pg_catalog.text \
+           FROM pg_catalog.pg_namespace AS n, pg_catalog.pg_database AS d \
+          WHERE n.oid OPERATOR(pg_catalog.=) {}::pg_catalog.oid AND d.oid OPERATOR(pg_catalog.=) {}::pg_catalog.oid",
+        pg_sys::ROLE_PG_DATABASE_OWNER,
+        schema.to_u32(),
+        background::my_database().to_u32()
+    );
+    let of_schema = or_raise(values::oids(&query)).into_iter().next()?;
+    (!has_rights_of(of_schema, owner)).then_some(of_schema)
 }
 
 pub(crate) fn has_rights_of(role: pg_sys::Oid, owner: pg_sys::Oid) -> bool {

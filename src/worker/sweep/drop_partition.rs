@@ -52,7 +52,10 @@ pub(in crate::worker) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
             Ok(ready) => {
                 locks::relation_or_busy(leaf, pg_sys::AccessShareLock)?;
                 let visit = owner_session::visit(leaf)?;
-                ready.check_rows(&visit, key).map(|()| ready)
+                match partitions::renamable(leaf) {
+                    Some(_) => Err(Whole::Kept),
+                    None => ready.check_rows(&visit, key).map(|()| ready),
+                }
             }
             not_ready => not_ready,
         })
@@ -86,7 +89,7 @@ pub(in crate::worker) fn drop_if_past(key: TableKey) -> Result<Whole, Error> {
         let ready = candidate(key).ok().filter(|ready| {
             ready.policy.labelled_table == labelled_table && ready.owner == first.owner
         });
-        let Some(ready) = ready else {
+        let Some(ready) = ready.filter(|_| partitions::renamable(leaf).is_none()) else {
             return Ok(None);
         };
         let name = catalog::qualified_name(leaf);
