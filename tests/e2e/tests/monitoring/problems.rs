@@ -301,3 +301,75 @@ fn nothing_is_blocked_without_a_policy() {
     disk.run("SELECT ttl.disable('t', revive_expired => true)");
     assert_eq!(disk.value(blocked), "0");
 }
+
+/// What a statement brings about that stops deletion, or writes, is said by the statement.
+#[test]
+fn a_statement_says_what_it_stops() {
+    let server = Server::start(&[]);
+    let mut session = server.database("says").connect();
+    session.run(
+        "CREATE ROLE app; CREATE ROLE second; GRANT ALL ON SCHEMA public TO app, second;
+         CREATE TABLE p (id int) PARTITION BY LIST (id); CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1); SELECT ttl.enable('p', 60);
+         CREATE TABLE s (id int); SELECT ttl.enable('s', 60); CREATE TABLE a (LIKE s); SELECT ttl.archive_to('s', 'a');
+         CREATE TABLE above (id int, k int, _ts timestamptz, ttl int) PARTITION BY LIST (k);
+         CREATE TABLE l (id int, k int); SELECT ttl.enable('l', 60);
+         CREATE TABLE parent (id int); CREATE TABLE child (id int); SELECT ttl.enable('child', 60); ALTER TABLE parent ADD _ts timestamptz NOT NULL DEFAULT now(), ADD ttl int",
+    );
+    let said = ["WARNING:", "has a problem from now on"];
+    for (statement, about) in [
+        ("ALTER TABLE p OWNER TO app", Some("p")),
+        (
+            "CREATE TABLE p2 PARTITION OF p FOR VALUES IN (2)",
+            Some("p"),
+        ),
+        ("ALTER TABLE p2 OWNER TO app", None),
+        ("ALTER TABLE p2 OWNER TO second", Some("p")),
+        ("ALTER TABLE p ADD n int", None),
+        ("ALTER TABLE s ADD n int", Some("s")),
+        ("ALTER TABLE a ADD n int", None),
+        (
+            "ALTER TABLE above ATTACH PARTITION l FOR VALUES IN (1)",
+            Some("l"),
+        ),
+        ("ALTER TABLE child INHERIT parent", Some("child")),
+        ("ALTER TABLE child NO INHERIT parent", None),
+        ("CREATE TABLE other (id int)", None),
+    ] {
+        let before = server.log_lines(&said).len();
+        session.run(statement);
+        let all = server.log_lines(&said);
+        assert_eq!(
+            all.len() - before,
+            usize::from(about.is_some()),
+            "{statement}: {all:#?}"
+        );
+        if let Some(table) = about {
+            let of_table = format!("of table public.{table} has");
+            assert!(all[before].contains(&of_table), "{statement}: {all:#?}");
+        }
+    }
+}
+
+/// An index for deletion is built as the owner of the table, who may lack CREATE on the schema.
+#[test]
+fn an_owner_who_may_not_create() {
+    let server = Server::start(&[]);
+    let mut session = server.database("may_not").connect();
+    session.run(
+        "CREATE ROLE builds_not; CREATE SCHEMA s; CREATE TABLE s.t (id int); GRANT USAGE ON SCHEMA s TO builds_not; ALTER TABLE s.t OWNER TO builds_not",
+    );
+    let error =
+        session.error("SELECT ttl.enable('s.t', 60, index => 'btree', concurrently => true)");
+    assert_eq!(error.code().code(), "42501", "{error}");
+    let hint = error.hint().unwrap_or_default().to_owned();
+    assert!(
+        hint.contains("GRANT CREATE ON SCHEMA s TO builds_not;"),
+        "{hint}"
+    );
+    session.run("GRANT CREATE ON SCHEMA s TO builds_not; SELECT ttl.enable('s.t', 60, index => 'btree', concurrently => true)");
+    session.run("REVOKE CREATE ON SCHEMA s FROM builds_not");
+    assert_eq!(
+        session.value("SELECT to_do FROM ttl.check() WHERE problem LIKE 'no valid index on%'"),
+        "GRANT CREATE ON SCHEMA s TO builds_not;"
+    );
+}

@@ -26,6 +26,10 @@ fn a_standby_deletes_after_promotion_only() {
         assert_eq!(reader.count("t"), 1001);
         assert_eq!(visitor.value(processes), "0");
     }
+    // What only shows works there, too.
+    for view in ["tables", "stats", "progress", "placements", "check()"] {
+        reader.run(&format!("SELECT * FROM ttl.{view}"));
+    }
     let read_only = standby.log_lines(&["ERROR:"]);
     assert!(read_only.is_empty(), "{read_only:?}");
 

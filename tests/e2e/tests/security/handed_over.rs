@@ -240,3 +240,21 @@ fn a_foreign_keys_query_lends_no_session() {
     let ran = attacker.rows("SELECT what, who FROM public.ran");
     assert!(ran.is_empty(), "{ran:?}");
 }
+
+/// Whether a former owner could act as the new one is decided by the statement. That the role loses its rights later, or goes,
+/// stops nothing.
+#[test]
+fn what_was_accepted_stays_accepted() {
+    let database = hostile::armed_database(server());
+    let mut boss = database.connect();
+    boss.run(
+        "CREATE ROLE former_boss SUPERUSER; SET ROLE former_boss; CREATE TABLE kept (id int PRIMARY KEY); SELECT ttl.enable('kept', 3600);
+         RESET ROLE; ALTER TABLE kept OWNER TO victim; ALTER ROLE former_boss NOSUPERUSER",
+    );
+    let mut victim = owner(&database, "victim");
+    victim.insert_expired("kept", 1, 10);
+    victim.wait_for_none("kept");
+    boss.run("DROP OWNED BY former_boss; DROP ROLE former_boss");
+    victim.insert_expired("kept", 1, 10);
+    victim.wait_for_none("kept");
+}

@@ -217,6 +217,19 @@ fn whoever_inherits_is_known_everywhere() {
         session.run("COMMIT");
         assert_eq!(other.value(rows), seen, "elsewhere: {statement}");
     }
+    // What is rolled back is as it was.
+    session.run("CREATE TABLE c () INHERITS (p); CREATE TABLE live (id int); CREATE TABLE dies () INHERITS (live); SELECT ttl.enable('dies', 60)");
+    assert_eq!(session.value(rows), "1");
+    session.run("BEGIN; SAVEPOINT a; DROP TABLE c; DROP TABLE dies");
+    assert_eq!(session.value(rows), "0");
+    session.run("UPDATE live SET id = 1; ROLLBACK TO a");
+    assert_eq!(session.value(rows), "1");
+    session.run("DROP TABLE dies; UPDATE live SET id = 1; ROLLBACK");
+    assert_eq!(session.value(rows), "1");
+    assert_eq!(
+        session.error("UPDATE live SET id = 1").code().code(),
+        "0A000"
+    );
     let write = "UPDATE above SET id = id";
     for (statement, code) in [
         (
@@ -231,4 +244,27 @@ fn whoever_inherits_is_known_everywhere() {
         let failed = failed.and_then(|error| error.code().map(|code| code.code().to_owned()));
         assert_eq!(failed.as_deref(), code, "{statement}");
     }
+}
+
+/// A temporary table of another session that inherits is no child, as to PostgreSQL's own queries.
+#[test]
+fn another_sessions_temporary_table_is_no_child() {
+    let server = Server::start(&[]);
+    let database = server.database("temporary_child");
+    let (mut session, mut other) = (database.connect(), database.connect());
+    session.run(
+        "CREATE TABLE p (id int, at text); CREATE INDEX p_at ON p (ttl.from_iso8601(at)); SELECT ttl.expire_index('p_at', 0);
+         INSERT INTO p VALUES (1, '2000-01-01T00:00:00Z');
+         CREATE TABLE q (id int); CREATE TABLE r (id int PRIMARY KEY); SELECT ttl.enable('r', 60); INSERT INTO r VALUES (1)",
+    );
+    other.run(
+        "CREATE TEMP TABLE pc () INHERITS (p); CREATE TEMP TABLE qc () INHERITS (q); SELECT ttl.enable('qc', 60);
+         CREATE TEMP TABLE rc () INHERITS (r); INSERT INTO rc VALUES (2)",
+    );
+    assert_eq!(session.value("SELECT count(*) FROM p"), "0");
+    session.run("UPDATE q SET id = 2; SELECT ttl.purge('r'), ttl.set_default('r', 120)");
+    assert_eq!(
+        session.value("SELECT count(*) FROM ttl.check() WHERE problem LIKE '%pg_temp%'"),
+        "0"
+    );
 }
