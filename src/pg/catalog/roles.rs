@@ -68,7 +68,7 @@ fn may_in_schema(schema: pg_sys::Oid, role: pg_sys::Oid, privilege: u32) -> bool
 /// there is to let that role choose the table. Nothing locks a schema.
 pub(crate) fn renamer(schema: pg_sys::Oid, owner: pg_sys::Oid) -> Option<pg_sys::Oid> {
     let query = format!(
-        "SELECT (CASE n.nspowner WHEN {}::pg_catalog.oid THEN d.datdba ELSE n.nspowner END)::pg_catalog.int8::pg_catalog.text \
+        "SELECT (CASE WHEN n.nspowner OPERATOR(pg_catalog.=) {}::pg_catalog.oid THEN d.datdba ELSE n.nspowner END)::pg_catalog.int8::pg_catalog.text \
            FROM pg_catalog.pg_namespace AS n, pg_catalog.pg_database AS d \
           WHERE n.oid OPERATOR(pg_catalog.=) {}::pg_catalog.oid AND d.oid OPERATOR(pg_catalog.=) {}::pg_catalog.oid",
         pg_sys::ROLE_PG_DATABASE_OWNER,
