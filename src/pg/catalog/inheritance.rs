@@ -4,7 +4,6 @@
 //! the level above, so that 2ⁿ paths lead to its root. So nothing here recurses, each relation
 //! is visited once, and every walk can be cancelled.
 
-use super::class;
 use super::rows::{CLASS, Catalog, KeyDatum};
 use crate::pg::abi::lists;
 use pgrx::pg_sys;
@@ -59,7 +58,13 @@ fn children(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     // memory context.
     unsafe {
         let list = pg_sys::find_inheritance_children(relid, no_lock);
-        let is_others = |child| class(child).is_some_and(|class| class.is_other_temporary());
+        let is_others = |child| {
+            let is_so = CLASS.get(child, |class| {
+                class.relpersistence as u8 == pg_sys::RELPERSISTENCE_TEMP
+                    && pg_sys::isOtherTempNamespace(class.relnamespace)
+            });
+            is_so == Some(true)
+        };
         lists::oids(list)
             .filter(|&child| !is_others(child))
             .collect()
