@@ -4,7 +4,7 @@
 //! searched for what is missing (docs/decisions/0024-what-a-statement-has-dropped.md).
 
 use super::noted::NOTED;
-use super::sync_label;
+use super::{rules_in_force, sync_label};
 use crate::pg::catalog::{self, index, roles};
 use crate::store::{cache, extension, policy_lock, seclabel};
 use pgrx::pg_sys;
@@ -30,8 +30,14 @@ pub(super) fn note(relid: pg_sys::Oid) {
         pg_sys::RELKIND_RELATION
         | pg_sys::RELKIND_PARTITIONED_TABLE
         | pg_sys::RELKIND_FOREIGN_TABLE => {
-            let above = catalog::ancestors(relid);
-            NOTED.change(|noted| noted.above.extend(above));
+            let (above, rules) = (
+                catalog::ancestors(relid),
+                rules_in_force::before_drop(relid),
+            );
+            NOTED.change(|noted| {
+                noted.above.extend(above);
+                noted.rules.extend(rules);
+            });
         }
         _ => {}
     }

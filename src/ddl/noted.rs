@@ -1,5 +1,6 @@
 //! What `sync_trigger` and those that it calls note of a statement, until it has ended.
 
+use super::rules_in_force::RulesBefore;
 use crate::pg::session::scoped::Scoped;
 use pgrx::pg_sys::Oid;
 use std::collections::BTreeMap;
@@ -13,6 +14,8 @@ pub(super) struct Noted {
     pub(super) reduced: Vec<Oid>,
     /// Tables, by OID, and the names of their indexes that it has dropped.
     pub(super) indexes: BTreeMap<u32, Vec<String>>,
+    /// The TTL indexes in force before, of families from which a dropped table has inherited.
+    pub(super) rules: Vec<RulesBefore>,
     /// The tables above those that it has dropped.
     pub(super) above: Vec<Oid>,
     pub(super) altered: Vec<Altered>,

@@ -43,17 +43,29 @@ pub(super) fn before(statement: &UtilityStatement<'_>) -> Vec<RulesBefore> {
     let mut families: Vec<_> = tables.filter_map(cache::labelled_table).collect();
     families.sort_unstable_by_key(|family| family.to_u32());
     families.dedup();
-    families.retain(|&family| {
-        cache::own_label(family).is_some_and(|label| label.is_on() && !label.rules.is_empty())
-    });
     let child = statement.table.and_then(catalog::class);
     let inherits = child.is_some_and(|class| !class.is_partition);
-    let noted = families.into_iter().map(|family| RulesBefore {
+    let families = families.into_iter();
+    families
+        .filter_map(|family| of_family(family, inherits && statement.table != Some(family)))
+        .collect()
+}
+
+/// Those of the family of a table that is about to be dropped, and inherits from it.
+pub(super) fn before_drop(relid: pg_sys::Oid) -> Option<RulesBefore> {
+    let family = cache::labelled_table(relid).filter(|&family| family != relid)?;
+    let inherits = catalog::class(relid).is_some_and(|class| !class.is_partition);
+    inherits.then(|| of_family(family, true)).flatten()
+}
+
+fn of_family(family: pg_sys::Oid, is_of_child: bool) -> Option<RulesBefore> {
+    let label = cache::own_label(family);
+    label.filter(|label| label.is_on() && !label.rules.is_empty())?;
+    Some(RulesBefore {
         family,
-        is_of_child: inherits && statement.table != Some(family),
+        is_of_child,
         in_force: in_force(family),
-    });
-    noted.collect()
+    })
 }
 
 fn in_force(family: pg_sys::Oid) -> Vec<(Option<pg_sys::Oid>, String)> {

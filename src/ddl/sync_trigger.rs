@@ -8,7 +8,7 @@
 use super::noted::{NOTED, Noted};
 use super::statement_kind::{AlterCommand, StatementKind};
 use super::utility_statement::UtilityStatement;
-use super::{dropped, lost_default, new_owners};
+use super::{dropped, lost_default, new_owners, rules_in_force};
 use crate::keys::trigger_placement;
 use crate::pg::catalog::inheritance::{Topmost, topmost};
 use crate::pg::catalog::object_access::ObjectCallbacks;
@@ -93,6 +93,7 @@ pub(super) fn after(tracked: Tracked, node: Node<'_>) {
     // DETACH PARTITION CONCURRENTLY and others leave no snapshot.
     xact::with_snapshot(|| {
         dropped::forget_above(noted.above);
+        rules_in_force::after(&noted.rules);
         let dropped = dropped::end_rules(noted.indexes);
         dropped
             .iter()

@@ -153,6 +153,10 @@ fn coming_into_force_is_no_surprise() {
         ("ALTER TABLE d INHERIT p", ends.to_owned()),
         ("ALTER TABLE d NO INHERIT p", begins("p", "p_at")),
         ("ALTER TABLE d INHERIT p", ends.to_owned()),
+        ("CREATE TABLE e () INHERITS (c)", ends.to_owned()),
+        ("DROP TABLE e", String::new()),
+        ("DROP TABLE d", begins("p", "p_at")),
+        ("CREATE TABLE d () INHERITS (p)", ends.to_owned()),
         (
             "INSERT INTO p VALUES (1, '2000-01-01T00:00:00Z')",
             String::new(),
