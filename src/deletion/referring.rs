@@ -19,7 +19,7 @@ use crate::pg::abi::variable::Variable;
 use crate::pg::catalog;
 use crate::pg::catalog::code;
 use crate::pg::exec::executor::ExecutorQuery;
-use crate::pg::exec::kept_query::{CascadeStatement, KeptQuery, Parameters};
+use crate::pg::exec::kept_query::{self, CascadeStatement, KeptQuery, Parameters};
 use crate::pg::session::{gate, locks, owner_session};
 use crate::settings;
 use crate::store::cache;
@@ -111,7 +111,7 @@ extern "C-unwind" fn remove(
 ) -> BeforeQuery {
     let unknown = || {
         // PostgreSQL's own by a name that means another table by now, perhaps.
-        if query.plan().is_some_and(|plan| plan.writes()) {
+        if query.plan().is_some_and(|plan| plan.writes()) && !kept_query::is_running(query) {
             reach::refuse_unknown(relid);
         }
         BeforeQuery::Nothing

@@ -79,9 +79,9 @@ fn build(relid: pg_sys::Oid, mut policy: Policy, consent: &Consent) -> Result<()
     let pending = policy.build_pending;
     policy.build_pending = indexes::is_work_left(relid, &policy, &columns);
     if policy.build_pending
-        && let Some(error) = cannot_create(relid)
+        && let Some(warning) = cannot_create(relid)
     {
-        return Err(error);
+        warning.warn();
     }
     if !policy.build_pending && indexes::are_missing(relid, &policy, &columns) {
         let denied = PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE;
@@ -105,7 +105,7 @@ fn build(relid: pg_sys::Oid, mut policy: Policy, consent: &Consent) -> Result<()
     Ok(())
 }
 
-/// Why no index can be built as the table's owner, if none can.
+/// That no index can be built as the table's owner, if none can.
 fn cannot_create(relid: pg_sys::Oid) -> Option<Error> {
     let class = catalog::class(relid)?;
     if roles::may_create_in_schema(class.namespace, class.owner) {
@@ -116,8 +116,11 @@ fn cannot_create(relid: pg_sys::Oid) -> Option<Error> {
         catalog::schema_name(class.namespace),
     );
     Some(
-        Error::denied(format!("permission denied for schema {schema}"))
-            .detail(format!("The index for deletion is built as the owner of the table, {owner}."))
-            .hint(format!("To allow it, run: GRANT CREATE ON SCHEMA {schema} TO {owner}; To do without an index, give index => 'none'.")),
+        Error::for_warning(format!(
+            "the index for deletion of table {} cannot be built",
+            qualified_name(relid)
+        ))
+        .detail(format!("It is built as the owner of the table, {owner}, who may not create anything in schema {schema}."))
+        .hint(format!("To allow it, run: GRANT CREATE ON SCHEMA {schema} TO {owner}; To do without an index, give index => 'none'.")),
     )
 }

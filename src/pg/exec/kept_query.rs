@@ -17,7 +17,7 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::cell::RefCell;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 
 /// The most columns of a key.
 const MOST: usize = pg_sys::INDEX_MAX_KEYS as usize;
@@ -47,6 +47,12 @@ static NAMING: Scoped<(*const c_char, NamedTables)> = Scoped::new();
 #[inline]
 pub(crate) fn is_any() -> bool {
     !NAMING.is_empty()
+}
+
+/// Whether the query is the one that runs.
+pub(crate) fn is_running(query: ExecutorQuery<'_>) -> bool {
+    let own = NAMING.current().map(|(text, _)| text);
+    own.is_some() && own == query.text().map(CStr::as_ptr)
 }
 
 /// Called when a query has been analyzed, and before it is rewritten: raises 55000 if it is that one and has other tables.

@@ -405,7 +405,8 @@ fn an_error_of_the_commit_is_no_rows() {
     );
     insert_and_age(&mut disk, 3000);
     let mut listener = database.connect();
-    listener.run("LISTEN other; BEGIN; SELECT 1");
+    listener.run("LISTEN other");
+    listener.run("BEGIN; SELECT 1");
     let mut filling = database.connect();
     let fill =
         "SELECT count(pg_notify('other', n || repeat('x', 7000))) FROM generate_series(1, 8) AS n";
