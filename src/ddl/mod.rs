@@ -75,6 +75,8 @@ struct RunningStatement {
     incoming: Option<pg_sys::Oid>,
     /// Foreign keys before it.
     keys: Option<new_references::KeysBefore>,
+    /// CREATE TABLE of one that is there already: with IF NOT EXISTS nothing comes.
+    exists: bool,
     /// The problems before it.
     problems: Option<new_problems::ProblemsBefore>,
     /// The TTL indexes in force before it.
@@ -126,6 +128,7 @@ pub(crate) fn before(node: Node<'_>) -> Option<Scope> {
         reparented,
         incoming: incoming_rows::table(&statement),
         keys: or_raise(new_references::before(&statement)),
+        exists: node.cast().and_then(names::created).is_some(),
         problems: new_problems::before(&statement),
         rules: rules_in_force::before(&statement),
         widened: added_override::before(&statement),
@@ -147,7 +150,8 @@ pub(crate) fn after(scope: Scope, node: Node<'_>) {
     if let Some(tracked) = running.trigger {
         sync_trigger::after(tracked, node);
         // A partition, or child, that has come to a table with a time to live.
-        let come = node.cast().and_then(names::created).or(running.reparented);
+        let created = node.cast().and_then(names::created);
+        let come = created.filter(|_| !running.exists).or(running.reparented);
         if let Some(table) = come {
             // PostgreSQL invalidates its parents only.
             dropped::forget_above(catalog::ancestors(table));

@@ -90,8 +90,12 @@ fn hold_if_handed_over(
     let is_own = !own.is_empty();
     // What was noted may be of the table that comes to its owner now, over a role that could act as that one.
     if is_own && (own.into_iter().any(gains) || label.reaches_handed_over) {
-        // A table's own label says so by now, without being written.
+        // A table's own label says so by now, by its owner's change. It is written all the same: it says so, too, when the table
+        // has come back.
         let was_served = relid == policy && label.was_stored_for(former.to_u32());
+        if was_served {
+            seclabel::set(policy, Some(&label));
+        }
         if (restoring::hold(policy, true) || was_served) && label.is_on() {
             waits(policy, relid, former).warn();
         }

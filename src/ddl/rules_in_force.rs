@@ -11,7 +11,7 @@ use crate::pg::catalog::{self, index};
 use crate::pg::session::xact;
 use crate::policy::IndexRule;
 use crate::settings;
-use crate::store::{cache, index_of, predicate, seclabel, ttl_index, without_its_index};
+use crate::store::{cache, index_of, labels, predicate, seclabel, ttl_index, without_its_index};
 use pgrx::pg_sys;
 
 /// The rules of a policy that are in force before a statement, by their indexes: a statement may rename one, or put another in
@@ -41,6 +41,10 @@ pub(super) fn before(statement: &UtilityStatement<'_>) -> Vec<RulesBefore> {
         .filter_map(index::table_of)
         .chain(statement.table);
     let mut families: Vec<_> = tables.filter_map(cache::labelled_table).collect();
+    if statement.kind == StatementKind::Reindex && statement.relation.is_none() {
+        // Of a schema, or the database.
+        families.extend(labels().into_iter().map(|(relid, _)| relid));
+    }
     families.sort_unstable_by_key(|family| family.to_u32());
     families.dedup();
     let child = statement.table.and_then(catalog::class);

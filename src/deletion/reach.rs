@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::pg::abi::externs;
 use crate::pg::abi::variable::ByOid;
 use crate::pg::catalog::code::{self, Change, Code};
-use crate::pg::catalog::{self, cascade, invalidation, roles};
+use crate::pg::catalog::{self, cascade, constraints, invalidation, roles};
 use crate::pg::exec::kept_query::{KeptQuery, Parameters};
 use crate::pg::plan::planner_input::QueryTree;
 use crate::pg::session::locks;
@@ -20,6 +20,8 @@ use crate::visibility::planned_statement;
 use crate::visibility::referential::{Action, Enforced};
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
+use pgrx::prelude::*;
+use std::ffi::CStr;
 use std::rc::Rc;
 
 /// A foreign key's query on its referencing table, within a deletion.
@@ -156,6 +158,47 @@ pub(super) fn refuse_strangers_triggers(relid: Oid, owner: Oid) {
     if let Some(root) = underway::root().filter(|root| is_stranger(owner, root.owner)) {
         refuse(relid, owner, root.owner, None, "triggers or the archive");
     }
+}
+
+/// Whether a query that has been analyzed is to be checked: within a deletion of the extension's, and a foreign key's query.
+#[inline]
+pub(crate) fn checks_analyzed() -> bool {
+    underway::is_underway() && externs::InNoForceRLSOperation()
+}
+
+/// After the analysis of a query, if [`checks_analyzed`]. PostgreSQL's own query on the referencing table names it. If the name leads to
+/// anything else by now than a table of the current user's with a foreign key, a view for example, whose functions would run: 55000.
+///
+/// # Safety
+/// An analyzed query, before it is rewritten.
+#[pg_guard]
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+pub(crate) unsafe extern "C-unwind" fn check_analyzed(text: &CStr, query: QueryTree<'_>) {
+    if !is_on_referencing(text.to_bytes()) {
+        return;
+    }
+    let user = roles::current_user();
+    let is_right = |table| {
+        let class = catalog::class(table);
+        class.is_some_and(|class| class.is_table() && class.owner == user)
+            && !constraints::referenced_by(table).is_empty()
+    };
+    let table = query.first_tables().map(|(table, _)| table);
+    if !table.is_some_and(is_right) {
+        let name = table.map_or_else(|| "the name".to_owned(), catalog::qualified_name);
+        Error::not_ready(format!("another table has become {name} meanwhile"))
+            .detail("A foreign key's query would read it, or write to it, and it has none.")
+            .hint("Try again.")
+            .raise();
+    }
+}
+
+/// Whether it looks like PostgreSQL's own query on the referencing table: the parameter is the first operand. A statement of a
+/// trigger has another text, unless it is written like this.
+fn is_on_referencing(text: &[u8]) -> bool {
+    let begins = [&b"SELECT 1 FROM "[..], b"DELETE FROM ", b"UPDATE "];
+    let has = |part: &[u8]| text.windows(part.len()).any(|window| window == part);
+    begins.iter().any(|begin| text.starts_with(begin)) && has(b" WHERE $") && has(b" OPERATOR(")
 }
 
 /// Before a query runs that writes to the table, within a foreign key's, and is none of PostgreSQL's own that is known: within a deletion

@@ -1,7 +1,10 @@
 //! The hook after the analysis of a query: those of the extension's that PostgreSQL keeps, and analyzes again by their names, are to
-//! have the tables that were looked at.
+//! have the tables that were looked at; and PostgreSQL's own for foreign keys such as have one.
 
+use crate::deletion::reach;
 use crate::pg::exec::kept_query;
+use crate::pg::plan::planner_input::QueryTree;
+use core::ffi::CStr;
 use pgrx::pg_sys;
 
 static mut PREVIOUS: pg_sys::post_parse_analyze_hook_type = None;
@@ -28,8 +31,10 @@ unsafe extern "C-unwind" fn trampoline(
 ) {
     // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS is set once.
     unsafe {
-        if kept_query::is_any() {
-            kept_query::check(state, query);
+        let is_own = kept_query::is_any() && kept_query::check(state, query);
+        let text = (*state).p_sourcetext;
+        if !is_own && !text.is_null() && reach::checks_analyzed() {
+            reach::check_analyzed(CStr::from_ptr(text), QueryTree::new(query));
         }
         if let Some(previous) = PREVIOUS {
             previous(state, query, jumble);

@@ -55,7 +55,7 @@ pub(crate) fn is_running(query: ExecutorQuery<'_>) -> bool {
     own.is_some() && own == query.text().map(CStr::as_ptr)
 }
 
-/// Called when a query has been analyzed, and before it is rewritten: raises 55000 if it is that one and has other tables.
+/// Called when a query has been analyzed, and before it is rewritten: whether it is that one; raises 55000 if it has other tables.
 ///
 /// # Safety
 /// The parser's state, and the query that it has made.
@@ -63,15 +63,15 @@ pub(crate) fn is_running(query: ExecutorQuery<'_>) -> bool {
 pub(crate) unsafe extern "C-unwind" fn check(
     state: *mut pg_sys::ParseState,
     query: *mut pg_sys::Query,
-) {
+) -> bool {
     // SAFETY: as required of the caller. The extension's own queries have no relations in sub-selects.
     unsafe {
-        if let Some((_, tables)) = NAMING
-            .current()
-            .filter(|&(text, _)| (*state).p_sourcetext == text)
-        {
+        let own = NAMING.current();
+        let own = own.filter(|&(text, _)| (*state).p_sourcetext == text);
+        if let Some((_, tables)) = own {
             check_names(query, &tables);
         }
+        own.is_some()
     }
 }
 

@@ -426,5 +426,7 @@ fn an_error_of_the_commit_is_no_rows() {
         "0"
     );
     listener.run("COMMIT");
+    // That advances the queue's tail, too.
+    disk.wait_until("SELECT pg_notification_queue_usage() < 0.1", "t", PATIENCE);
     disk.wait_for_none("t");
 }

@@ -154,6 +154,10 @@ fn a_partition_of_anothers_table_gets_no_label() {
         "42501"
     );
     owner(&database, "victim").run("INSERT INTO t VALUES (1, 2, now()); UPDATE above SET id = 2");
+    // One that is there already goes on.
+    let mut boss = database.connect();
+    boss.run("CREATE TABLE over (id int); CREATE TABLE under () INHERITS (over); SELECT ttl.enable('under', 60); ALTER TABLE over OWNER TO victim; ALTER TABLE under OWNER TO attacker");
+    attacker.run("SELECT ttl.resume('under'), ttl.set_default('under', 120)");
 }
 
 /// A condition is read as the caller's names have it. Constants in it run no code of the table's owner.

@@ -258,3 +258,27 @@ fn what_was_accepted_stays_accepted() {
     victim.insert_expired("kept", 1, 10);
     victim.wait_for_none("kept");
 }
+
+/// What a table has brought from a stranger is not forgotten when it comes back to its owner over a superuser.
+#[test]
+fn a_table_that_comes_back_over_a_superuser_waits() {
+    let database = hostile::armed_database(server());
+    let mut victim = owner(&database, "victim");
+    victim.run("CREATE TABLE back (id int PRIMARY KEY); SELECT ttl.enable('back', 3600)");
+    let mut boss = database.connect();
+    boss.run("ALTER TABLE back OWNER TO attacker");
+    owner(&database, "attacker").run(
+        "CREATE TABLE ran (who text); GRANT ALL ON ran TO PUBLIC;
+         CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN INSERT INTO public.ran VALUES (current_user); RETURN OLD; END$$;
+         CREATE TRIGGER e BEFORE DELETE ON back FOR EACH ROW EXECUTE FUNCTION note()",
+    );
+    boss.run("ALTER TABLE back OWNER TO postgres");
+    boss.run("ALTER TABLE back OWNER TO victim");
+    victim.insert_expired("back", 1, 3);
+    assert_eq!(
+        boss.value("SELECT count(*) FROM ttl.check() WHERE relation = 'back'::regclass AND problem LIKE '%has belonged to another owner%'"),
+        "1"
+    );
+    victim.run("SELECT ttl.resume('back')");
+    victim.wait_for_none("back");
+}

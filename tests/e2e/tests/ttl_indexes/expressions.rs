@@ -132,6 +132,7 @@ fn coming_into_force_is_no_surprise() {
          CREATE TABLE p (id int, at text);
          CREATE INDEX p_at ON p (ttl.from_iso8601(at)); SELECT ttl.expire_index('p_at', 0);
          CREATE TABLE q (id int, at timestamptz) PARTITION BY LIST (id); CREATE TABLE q1 PARTITION OF q FOR VALUES IN (1);
+         CREATE TABLE r (at timestamptz); CREATE INDEX r_at ON r (at); SELECT ttl.expire_index('r_at', 0);
          CREATE INDEX q_at ON ONLY q (at); SELECT ttl.expire_index('q_at', 0); CREATE INDEX q1_at ON q1 (at)",
     );
     let ends = "no row of table public.p expires by TTL index p_at from now on";
@@ -170,6 +171,11 @@ fn coming_into_force_is_no_surprise() {
             "ALTER INDEX q_at ATTACH PARTITION q1_at",
             begins("q", "q_at"),
         ),
+        (
+            "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'r_at'::regclass",
+            String::new(),
+        ),
+        ("REINDEX SCHEMA public", begins("r", "r_at")),
     ] {
         let count = |server: &Server| server.log_lines(&["WARNING:", "from now on"]).len();
         let before = count(&server);
