@@ -12,7 +12,8 @@ use pgrx::pg_sys;
 use std::sync::OnceLock;
 
 /// The problems of a table with a policy that a change of another one, or of itself, can bring about: in words, and what ends each.
-type Problems = fn(pg_sys::Oid, pg_sys::Oid) -> Vec<(String, Option<String>)>;
+/// `None` if they cannot be looked for.
+type Problems = fn(pg_sys::Oid, pg_sys::Oid) -> Option<Vec<(String, Option<String>)>>;
 
 static PROBLEMS: OnceLock<Problems> = OnceLock::new();
 
@@ -24,8 +25,8 @@ pub(crate) fn init(problems: Problems) {
 /// The problems before a statement.
 pub(super) struct ProblemsBefore {
     changed: pg_sys::Oid,
-    /// Of tables with a policy.
-    known: Vec<(pg_sys::Oid, Vec<String>)>,
+    /// Of tables with a policy; `None` where they could not be looked for.
+    known: Vec<(pg_sys::Oid, Option<Vec<String>>)>,
 }
 
 /// Those of the policies that a table has to do with, before it is changed.
@@ -35,10 +36,8 @@ pub(super) fn before(statement: &UtilityStatement<'_>) -> Option<ProblemsBefore>
     }
     let changed = statement.partition().or(statement.relation)?;
     let texts = |policy| {
-        (
-            policy,
-            found(policy, changed).into_iter().map(|it| it.0).collect(),
-        )
+        let found = found(policy, changed).map(Vec::into_iter);
+        (policy, found.map(|all| all.map(|(text, _)| text).collect()))
     };
     Some(ProblemsBefore {
         changed,
@@ -54,17 +53,18 @@ fn concerned(changed: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     in_force.into_iter().chain(own).collect()
 }
 
-fn found(policy: pg_sys::Oid, changed: pg_sys::Oid) -> Vec<(String, Option<String>)> {
-    PROBLEMS
-        .get()
-        .map_or(vec![], |problems| problems(policy, changed))
+fn found(policy: pg_sys::Oid, changed: pg_sys::Oid) -> Option<Vec<(String, Option<String>)>> {
+    PROBLEMS.get()?(policy, changed)
 }
 
 /// After the statement: warns of those that were not there.
 pub(super) fn after(before: &ProblemsBefore) {
     tell(before.changed, |policy, text| {
         let known = before.known.iter().find(|(table, _)| *table == policy);
-        known.is_none_or(|(_, known)| known.iter().all(|known| known != text))
+        known.is_none_or(|(_, known)| {
+            let known = known.as_ref();
+            known.is_some_and(|known| known.iter().all(|known| known != text))
+        })
     });
 }
 
@@ -79,7 +79,7 @@ fn tell(changed: pg_sys::Oid, is_new: impl Fn(pg_sys::Oid, &str) -> bool) {
     // DETACH PARTITION CONCURRENTLY leaves no snapshot.
     xact::with_snapshot(|| {
         for policy in concerned(changed) {
-            for (text, to_do) in found(policy, changed) {
+            for (text, to_do) in found(policy, changed).unwrap_or_default() {
                 if is_new(policy, &text) {
                     warn(policy, &text, to_do);
                 }
@@ -99,7 +99,10 @@ fn warn(policy: pg_sys::Oid, text: &str, to_do: Option<String>) {
         "the time to live of table {} has a problem from now on",
         catalog::qualified_name(policy)
     ))
-    .detail(format!("{first}{}.", letters.as_str()));
+    .detail(format!(
+        "{first}{}.",
+        letters.as_str().trim_end_matches('.')
+    ));
     match to_do {
         Some(statement) => warning.hint(format!("To end it, run: {statement}")).warn(),
         None => warning.warn(),

@@ -82,11 +82,11 @@ pub(in crate::api) fn all(rel: pg_sys::Oid) -> Vec<Problem> {
 }
 
 /// What a statement that has changed a table can bring about in those with the policy, and what ends it: of owners, parents and archives.
-/// `changed` is one of them, or the archive.
+/// `changed` is one of them. `None` if they cannot be looked for: a lock is held.
 pub(in crate::api) fn by_statement(
     rel: pg_sys::Oid,
     changed: pg_sys::Oid,
-) -> Vec<(String, Option<String>)> {
+) -> Option<Vec<(String, Option<String>)>> {
     let find = || {
         let own = cache::own_label(rel).filter(|policy| policy.is_on() && !policy.restored);
         let Some((policy, columns)) = own.zip(cache::policy(rel)) else {
@@ -101,9 +101,8 @@ pub(in crate::api) fn by_statement(
         problems
     };
     // A look for a message is no reason to fail.
-    let found = contained_errors::contain(find).unwrap_or_default();
-    let shown = found.into_iter();
-    shown.map(|problem| (problem.text, problem.to_do)).collect()
+    let found = contained_errors::contain(find).ok()?.into_iter();
+    Some(found.map(|problem| (problem.text, problem.to_do)).collect())
 }
 
 fn policy_of(label: &Label) -> Option<&Policy> {
