@@ -46,8 +46,8 @@ pub(crate) extern "C-unwind" fn is_left(relid: pg_sys::Oid, runs_code: bool) -> 
     is_left && (runs_code || reach::sets_off_code(relid))
 }
 
-/// Whether what deletion runs may be another role's: the table, or one that its deletion reaches, has had another owner, and
-/// nobody has looked at it since. Then it runs in no session, the new owner's neither, until `ttl.resume`.
+/// Whether deletion may run another role's code: the table, or one that its deletion reaches, has had another owner since the last
+/// `ttl.resume`. Until the next one, no session runs that code, not even the new owner's.
 pub(super) fn is_handed_over(relid: pg_sys::Oid) -> bool {
     cache::policy(relid).is_some_and(|policy| policy.label.handed_over)
 }
@@ -94,13 +94,7 @@ pub(crate) extern "C-unwind" fn refuse(relid: pg_sys::Oid) -> ! {
         format!("an expired row of table {table} has not been deleted yet"),
     );
     if let Some(policy) = cache::policy(relid).filter(|policy| policy.label.handed_over) {
-        error
-            .detail("Its deletion would run triggers or write to an archive, and the table, or one that deletion reaches, has belonged to another owner.")
-            .hint(format!(
-                "Look at the triggers of these tables. To start deletion, run: SELECT ttl.resume({});",
-                catalog::quote_literal(&catalog::qualified_name(policy.labelled_table))
-            ))
-            .raise();
+        error.by_former_owner(policy.labelled_table).raise();
     }
     error.detail("Its deletion runs triggers or writes to an archive as the table's owner, which only a worker or a session of the owner does.")
     .hint(format!(

@@ -187,7 +187,7 @@ pub(crate) unsafe extern "C-unwind" fn check_analyzed(text: &CStr, query: QueryT
     if !table.is_some_and(is_right) {
         let name = table.map_or_else(|| "the name".to_owned(), catalog::qualified_name);
         Error::not_ready(format!("another table has become {name} meanwhile"))
-            .detail("A foreign key's query would read it, or write to it, and it has none.")
+            .detail("The query of a foreign key would use this table, which has no such foreign key or another owner.")
             .hint("Try again.")
             .raise();
     }

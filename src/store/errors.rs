@@ -100,9 +100,14 @@ impl Error {
             "deletion of expired rows of table {} waits",
             catalog::qualified_name(relid)
         ))
-        .detail("The table, or one that its deletion reaches, has belonged to another owner, whose triggers and expressions it would run.")
+        .by_former_owner(labelled_table)
+    }
+
+    /// With the DETAIL and the HINT that deletion would run what may be a former owner's.
+    pub(crate) fn by_former_owner(self, labelled_table: pg_sys::Oid) -> Self {
+        self.detail("The table, or one that its deletion reaches, has belonged to another owner. Deletion would run triggers and expressions that may be that owner's.")
         .hint(format!(
-            "Look at them. To start deletion, run: SELECT ttl.resume({});",
+            "Look at the triggers and expressions of these tables. To start deletion, run: SELECT ttl.resume({});",
             catalog::quote_literal(&catalog::qualified_name(labelled_table))
         ))
     }

@@ -84,12 +84,11 @@ fn build(relid: pg_sys::Oid, mut policy: Policy, consent: &Consent) -> Result<()
         warning.warn();
     }
     if !policy.build_pending && indexes::are_missing(relid, &policy, &columns) {
-        let denied = PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE;
-        let hint = cannot_create(relid).and_then(|error| error.hint);
-        let hint = hint.unwrap_or_default();
-        let built = rewording::hinting_at(denied, &hint, || {
-            indexes::build_missing(relid, &policy, &columns)
-        })?;
+        let build = || indexes::build_missing(relid, &policy, &columns);
+        let built = match cannot_create(relid).and_then(|error| error.hint) {
+            Some(hint) => rewording::hinting_at_missing_privileges(&hint, build),
+            None => build(),
+        }?;
         // Another index may have taken the name of a dropped one.
         policy
             .added

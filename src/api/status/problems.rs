@@ -100,7 +100,7 @@ pub(in crate::api) fn by_statement(
         }
         problems
     };
-    // A look for a message is no reason to fail.
+    // This only decides on a warning: the statement must not fail by it.
     let found = contained_errors::contain(find).ok()?.into_iter();
     Some(found.map(|problem| (problem.text, problem.to_do)).collect())
 }

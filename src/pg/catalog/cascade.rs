@@ -7,8 +7,8 @@ use pgrx::pg_sys;
 use std::collections::HashSet;
 
 /// The tables that a deletion from this one can reach by foreign keys of any action, with their
-/// partitions and children, by the catalogs now; the tables are not locked. They are looked up as the iterator goes on: whoever may
-/// refer to a table can have any number of others refer to that.
+/// partitions and children, as the catalogs are now; the tables are not locked. The iterator looks each up when it is asked for it,
+/// since there can be any number: whoever may refer to a table can have others refer to that.
 pub(crate) fn reached_from(relid: pg_sys::Oid) -> impl Iterator<Item = pg_sys::Oid> {
     let mut seen: HashSet<pg_sys::Oid> = HashSet::from([relid]);
     let mut open = referring(relid);
