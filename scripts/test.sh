@@ -21,6 +21,8 @@ logs=$CARGO_TARGET_DIR/tests/pg$version
 mkdir -p "$logs"
 TTL_TALLY=$(mktemp)
 export TTL_TALLY
+# Minutes for a program of end-to-end tests: one that hangs is a failure, not the end of the run.
+export TTL_LIMIT=${TTL_LIMIT-20}
 beside='' ahead=''
 # The rows of tiers that will not call cargo any more.
 built=$(mktemp -d)

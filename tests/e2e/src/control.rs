@@ -1,10 +1,13 @@
 //! Stops a server in each way, starts it again, promotes it.
 
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use postgres::{Config, NoTls};
+
 use crate::process;
-use crate::server::{PORT, Server};
-use crate::wait::until;
+use crate::server::{PORT, Server, client_of};
+use crate::wait::{PATIENCE, until};
 
 /// How to stop a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +18,19 @@ pub enum Stop {
     Fast,
     /// As in a crash: processes end at once, and the next start recovers.
     Immediate,
+}
+
+/// Types of wait events during which no lock in shared memory is held.
+const AT_REST: [&str; 3] = ["Activity", "Extension", "Timeout"];
+
+/// What type of event a process waits for.
+fn wait_event(mut client: Config, pid: i32) -> Result<Option<String>, postgres::Error> {
+    let mut session = client.user("postgres").dbname("postgres").connect(NoTls)?;
+    let row = session.query_opt(
+        "SELECT wait_event_type FROM pg_stat_activity WHERE pid = $1",
+        &[&pid],
+    )?;
+    Ok(row.and_then(|row| row.get(0)))
 }
 
 impl Server {
@@ -107,16 +123,34 @@ impl Server {
         process::signal(pid, "KILL")
     }
 
-    /// Stop a process of the server by SIGSTOP, or let it go on by SIGCONT.
-    pub fn stop_process(&self, pid: i32, stopped: bool) {
-        assert!(
-            self.try_stop_process(pid, stopped),
-            "process {pid} has ended"
-        );
+    /// Stop a process of the server by SIGSTOP where it waits for something to do. Anywhere else it may hold a lock in
+    /// shared memory, and no session would get an answer, the test's own included. False if it has ended.
+    ///
+    /// # Panics
+    /// If it never waits.
+    pub fn stop_process(&self, pid: i32) -> bool {
+        until("a process that waits", PATIENCE, || {
+            if !process::signal(pid, "STOP") {
+                return Some(false);
+            }
+            let (answer, answered) = mpsc::channel();
+            let client = client_of(self.dir());
+            std::thread::spawn(move || {
+                let waits = wait_event(client, pid)
+                    .is_ok_and(|event| event.is_some_and(|of| AT_REST.contains(&of.as_str())));
+                // Nobody listens any more if it came too late.
+                let _ = answer.send(waits);
+            });
+            if answered.recv_timeout(Duration::from_secs(10)) == Ok(true) {
+                return Some(true);
+            }
+            process::signal(pid, "CONT");
+            None
+        })
     }
 
-    /// The same of a process that may have ended; false if it has.
-    pub fn try_stop_process(&self, pid: i32, stopped: bool) -> bool {
+    /// Stop a process of the server wherever it is, or let it go on by SIGCONT; false if it has ended.
+    pub fn signal_process(&self, pid: i32, stopped: bool) -> bool {
         process::signal(pid, if stopped { "STOP" } else { "CONT" })
     }
 

@@ -11,6 +11,7 @@
 //! | `TTL_CLOCK_LIBRARY` | `tests/clock`, built; needed by tests that set the clock |
 //! | `TTL_TEMPLATE` | a new cluster to be copied, instead of a call of initdb |
 //! | `TMPDIR` | where the servers' directories are made; `/tmp` if that is too long for a socket |
+//! | `TTL_LIMIT` | minutes after which a program of tests that has not ended has failed, with a list of the processes |
 //! | `TTL_RACE_SECONDS`, `TTL_KILLS` | length of the tests in `deletion/races.rs` and `workers/killing.rs` |
 //! | `TTL_STATEMENTS` | number of statements in `keys/references.rs` |
 //! | `TTL_LEVELS` | depth of inheritance in `security/walks.rs` |
@@ -35,6 +36,7 @@ mod guard;
 pub mod hostile;
 pub mod integrity;
 mod leftovers;
+mod limit;
 mod log;
 pub mod matrix;
 mod process;

@@ -9,6 +9,7 @@ use postgres::{Config, NoTls};
 use crate::database::Database;
 use crate::guard::Guard;
 use crate::leftovers;
+use crate::limit;
 use crate::session::{Session, describe};
 use crate::tools::{Tools, run, tail};
 
@@ -110,6 +111,7 @@ impl Server {
     }
 
     fn prepare(tools: Tools) -> Server {
+        limit::begins();
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!(
             "ttl-e2e-{}-{}",

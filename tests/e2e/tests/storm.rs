@@ -258,9 +258,9 @@ fn disturb(storm: &Storm<'_>, clock: &mut Clock, random: &mut Random) -> Option<
         }
         1 | 2 => {
             let pid = pid?;
-            if server.try_stop_process(pid, true) {
+            if server.signal_process(pid, true) {
                 std::thread::sleep(Duration::from_secs(random.between(1, 8) as u64));
-                server.try_stop_process(pid, false);
+                server.signal_process(pid, false);
             }
             "stopped"
         }

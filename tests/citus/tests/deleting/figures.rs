@@ -113,9 +113,9 @@ fn a_node_out_of_reach() {
     };
     // Its postmaster is held: the kernel takes connections, and nobody answers.
     let pid = node.postmaster();
-    node.stop_process(pid, true);
+    assert!(node.signal_process(pid, true));
     check(&mut session, "held");
-    node.stop_process(pid, false);
+    node.signal_process(pid, false);
     node.stop(Stop::Fast);
     check(&mut session, "down");
     node.launch();

@@ -1,7 +1,7 @@
 //! Processes that stand still (SIGSTOP): within a minute and a half the table's lag grows and a problem
 //! names the cause; both go when the process goes on.
 
-use ttl_ext_e2e::{PATIENCE, Server, Session, SlowTable};
+use ttl_ext_e2e::{PATIENCE, Server, Session, SlowTable, until};
 
 /// A minute until a table is neglected, and as long again for a busy machine.
 const NOTICED: u64 = 120 + PATIENCE;
@@ -40,9 +40,9 @@ fn a_worker() {
     let slow = SlowTable::create(&database);
     slow.wait_until_begun(&mut disk);
     let pid = disk.pids("ttl_ext worker", Some("worker"))[0];
-    server.stop_process(pid, true);
+    assert!(server.stop_process(pid));
     expect(&mut disk, &format!("process {pid} is stopped"));
-    server.stop_process(pid, false);
+    server.signal_process(pid, false);
     slow.finish(&mut disk);
     expect_none(&mut disk);
 }
@@ -57,10 +57,10 @@ fn the_launcher() {
     let waits = "SELECT next_expiry > now() FROM ttl.tables";
     disk.wait_until(waits, "t", PATIENCE);
     let pid = disk.pids("ttl_ext launcher", None)[0];
-    server.stop_process(pid, true);
+    assert!(server.stop_process(pid));
     disk.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'ttl_ext worker'");
     expect(&mut disk, "no worker has processed the table recently");
-    server.stop_process(pid, false);
+    server.signal_process(pid, false);
     disk.wait_until("SELECT count(*) FROM t", "0", PATIENCE);
     expect_none(&mut disk);
 }
@@ -73,19 +73,18 @@ fn the_scheduler() {
     let (mut disk, mut there) = (database.disk(), another.disk());
     disk.run("CREATE TABLE seen (id int); SELECT ttl.enable('seen', 3600)");
     // It stays for two seconds after a change.
-    let mut pids = vec![];
-    while pids.is_empty() {
+    let pid = until("a scheduler", PATIENCE, || {
         disk.run("SELECT ttl.set_default('seen', (3600 + random() * 100)::int)");
-        pids = disk.pids("ttl_ext scheduler", None);
-    }
-    server.stop_process(pids[0], true);
+        let pid = *disk.pids("ttl_ext scheduler", None).first()?;
+        server.stop_process(pid).then_some(pid)
+    });
     create(&mut disk);
     create(&mut there);
     for session in [&mut disk, &mut there] {
         let named = format!("SELECT ({PROBLEMS}) LIKE '%the ttl_ext scheduler is stopped%'");
         session.wait_until(&named, "t", NOTICED);
     }
-    server.stop_process(pids[0], false);
+    server.signal_process(pid, false);
     for session in [&mut disk, &mut there] {
         session.wait_until("SELECT count(*) FROM t", "0", PATIENCE);
         expect_none(session);
