@@ -32,7 +32,7 @@ cargo build --package ttl_clock || die "tests/clock does not build"
 [ -z "${TTL_BUILT:-}" ] || : >"$TTL_BUILT/e2e" # for test.sh
 # Those that take longest first, so that none of them is left over at the end.
 mapfile -t binaries < <(sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' "$OUTPUT/build.json" | sort -u |
-    awk -F/ 'BEGIN { n = split("differential integrity workers security deletion", long, " ")
+    awk -F/ 'BEGIN { n = split("security deletion matrix differential storm identity monitoring workers restore", long, " ")
                      for (i = 1; i <= n; i++) rank[long[i]] = i }
              { name = $NF; sub(/-[0-9a-f]+$/, "", name); print (name in rank ? rank[name] : n + 1), $0 }' |
     sort -s -n -k 1,1 | cut -d " " -f 2-)
@@ -53,8 +53,8 @@ template=$WORK/template
 as_server_user "$BINDIR/initdb" -D "$template" -U postgres -A trust --no-sync \
     --locale=C --encoding=UTF8 >"$OUTPUT/initdb.log" 2>&1 || die "initdb failed: $OUTPUT/initdb.log"
 
-# Tests wait more than they work: several binaries at a time, each with its log. What they
-# say counts also when all is well: seeds, sizes, times.
+# Tests wait more than they work: several binaries at a time, each with its log, and in each more tests
+# than there are processors. What they say counts also when all is well: seeds, sizes, times.
 cd "$WORK"
 prometheus=$TTL_CACHE/prometheus
 [ -d "$prometheus" ] || prometheus=
@@ -64,7 +64,7 @@ run_binary() { # BINARY
     say "$name: started"
     as_server_user env TMPDIR="$WORK" PG_CONFIG="$PG_CONFIG" TTL_PG="$PG_VERSION" \
         TTL_PROMETHEUS="$prometheus" TTL_TEMPLATE="$template" \
-        TTL_CLOCK_LIBRARY="$WORK/libttl_clock.so" \
+        TTL_CLOCK_LIBRARY="$WORK/libttl_clock.so" RUST_TEST_THREADS="${RUST_TEST_THREADS:-6}" \
         "$programs/$name" --show-output ${filter:+"$filter"} </dev/null >"$OUTPUT/$name.log" 2>&1 || status=$?
     say "$name: $(grep -E '^test result' "$OUTPUT/$name.log" || echo "no result")"
     return "$status"
