@@ -30,7 +30,7 @@ fn unnamed_memory(session: &mut Session) -> String {
     session.value("SELECT sum(allocated_size) FROM pg_shmem_allocations WHERE name IS NULL")
 }
 
-/// A6: one owner's 2,500 partitions take three quarters of the places, no byte more of shared memory,
+/// A6: one owner's 600 partitions take three quarters of the places, no byte more of shared memory,
 /// and others find room.
 #[test]
 fn partitions_leave_places_to_others() {
@@ -42,7 +42,7 @@ fn partitions_leave_places_to_others() {
     let mut admin = database.connect();
     let before = unnamed_memory(&mut admin);
     let mut attacker = database.connect_as("attacker");
-    make_partitions(&mut attacker, 2500);
+    make_partitions(&mut attacker, 600);
     // Others find room, and are served at once.
     let mut victim = hostile::owner(&database, "victim");
     for n in 0..10 {
@@ -61,7 +61,7 @@ fn partitions_leave_places_to_others() {
     let problem = "SELECT p FROM unnest(ttl.problems('many')) AS p WHERE p LIKE 'no room%'";
     attacker.wait_until(
         &format!(
-            "SELECT ({problem}) LIKE '% and 2424 more (2425 of 2500 tables): role attacker has 75 of 100 places %'"
+            "SELECT ({problem}) LIKE '% and 524 more (525 of 600 tables): role attacker has 75 of 100 places %'"
         ),
         "t",
         PATIENCE,
