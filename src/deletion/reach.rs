@@ -12,12 +12,12 @@ use crate::error::Error;
 use crate::pg::abi::externs;
 use crate::pg::abi::variable::ByOid;
 use crate::pg::catalog::code::{self, Change, Code};
-use crate::pg::catalog::{self, cascade, constraints, invalidation, roles};
+use crate::pg::catalog::{self, cascade, invalidation, roles};
 use crate::pg::exec::kept_query::{KeptQuery, Parameters};
 use crate::pg::plan::planner_input::QueryTree;
 use crate::pg::session::locks;
 use crate::visibility::planned_statement;
-use crate::visibility::referential::{Action, Enforced};
+use crate::visibility::referential::{self, Action, Enforced};
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 use pgrx::prelude::*;
@@ -160,45 +160,43 @@ pub(super) fn refuse_strangers_triggers(relid: Oid, owner: Oid) {
     }
 }
 
-/// Whether a query that has been analyzed is to be checked: within a deletion of the extension's, and a foreign key's query.
+/// Whether a query that has been analyzed is to be checked: a foreign key's query, within a deletion of the extension's or in a check that
+/// follows one.
 #[inline]
 pub(crate) fn checks_analyzed() -> bool {
-    underway::is_underway() && externs::InNoForceRLSOperation()
+    externs::InNoForceRLSOperation() && (underway::is_underway() || underway::is_any_checked())
 }
 
-/// After the analysis of a query, if [`checks_analyzed`]. PostgreSQL's own query on the referencing table names it. If the name leads to
-/// anything else by now than a table of the current user's with a foreign key, a view for example, whose functions would run: 55000.
+/// After the analysis of a query, if [`checks_analyzed`]. PostgreSQL's own queries name the referencing table or the referenced one, and its
+/// columns, operators and types. If these names lead to anything else by now than to one of the foreign keys of a table of the current
+/// user's, 55000: to a view, for example, to an operator of another role's, or to a table whose column has a cast of its owner's or that
+/// others inherit from, and whose code would run.
 ///
 /// # Safety
 /// An analyzed query, before it is rewritten.
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
 pub(crate) unsafe extern "C-unwind" fn check_analyzed(text: &CStr, query: QueryTree<'_>) {
-    if !is_on_referencing(text.to_bytes()) {
+    let text = text.to_bytes();
+    if !is_postgresqls(text) || referential::is_of_foreign_key(query, text) {
         return;
     }
-    let user = roles::current_user();
-    let is_right = |table| {
-        let class = catalog::class(table);
-        class.is_some_and(|class| class.is_table() && class.owner == user)
-            && !constraints::referenced_by(table).is_empty()
-    };
     let table = query.first_tables().map(|(table, _)| table);
-    if !table.is_some_and(is_right) {
-        let name = table.map_or_else(|| "the name".to_owned(), catalog::qualified_name);
-        Error::not_ready(format!("another table has become {name} meanwhile"))
-            .detail("The query of a foreign key would use this table, which has no such foreign key or another owner.")
-            .hint("Try again.")
-            .raise();
-    }
+    let name = table.map_or_else(|| "the name".to_owned(), catalog::qualified_name);
+    Error::not_ready(format!("another table has become {name} meanwhile"))
+        .detail("The query of a foreign key would use this table, which has no such foreign key or another owner, or an operator of that name.")
+        .hint("Try again.")
+        .raise();
 }
 
-/// Whether it looks like PostgreSQL's own query on the referencing table: the parameter is the first operand. A statement of a
-/// trigger has another text, unless it is written like this.
-fn is_on_referencing(text: &[u8]) -> bool {
+/// Whether it looks like PostgreSQL's own query on the referencing table, where the parameter is the first operand, or on the referenced one.
+/// A statement of a trigger has another text, unless it is written like this.
+fn is_postgresqls(text: &[u8]) -> bool {
     let begins = [&b"SELECT 1 FROM "[..], b"DELETE FROM ", b"UPDATE "];
     let has = |part: &[u8]| text.windows(part.len()).any(|window| window == part);
-    begins.iter().any(|begin| text.starts_with(begin)) && has(b" WHERE $") && has(b" OPERATOR(")
+    begins.iter().any(|begin| text.starts_with(begin))
+        && has(b" OPERATOR(")
+        && (has(b" WHERE $") || has(b" FOR KEY SHARE OF x"))
 }
 
 /// Before a query runs that writes to the table, within a foreign key's, and is none of PostgreSQL's own that is known: within a deletion

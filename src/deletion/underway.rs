@@ -51,10 +51,14 @@ pub(crate) fn will_be_checked(relid: pg_sys::Oid) {
     });
 }
 
+/// Whether such a check is still to be made.
+pub(crate) fn is_any_checked() -> bool {
+    TO_BE_CHECKED.with_borrow(|all| !all.is_empty())
+}
+
 /// As the root of a deletion: that of a row to which the table may refer, if such a check is still to be made.
 pub(crate) fn root_of_check(referencing: pg_sys::Oid) -> Option<Root> {
-    let is_any = TO_BE_CHECKED.with_borrow(|all| !all.is_empty());
-    let referenced = is_any.then(|| constraints::referenced_by(referencing))?;
+    let referenced = is_any_checked().then(|| constraints::referenced_by(referencing))?;
     let checked = TO_BE_CHECKED
         .with_borrow(|all| all.iter().copied().find(|table| referenced.contains(table)))?;
     Some(Root {

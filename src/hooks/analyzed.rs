@@ -2,7 +2,7 @@
 //! have the tables that were looked at; and PostgreSQL's own for foreign keys such as have one.
 
 use crate::deletion::reach;
-use crate::pg::exec::kept_query;
+use crate::pg::exec::{kept_query, query};
 use crate::pg::plan::planner_input::QueryTree;
 use core::ffi::CStr;
 use pgrx::pg_sys;
@@ -31,8 +31,8 @@ unsafe extern "C-unwind" fn trampoline(
 ) {
     // SAFETY: PostgreSQL's arguments are passed on; PREVIOUS is set once.
     unsafe {
-        let is_own = kept_query::is_any() && kept_query::check(state, query);
         let text = (*state).p_sourcetext;
+        let is_own = kept_query::is_any() && kept_query::check(state, query) || query::is_own(text);
         if !is_own && !text.is_null() && reach::checks_analyzed() {
             reach::check_analyzed(CStr::from_ptr(text), QueryTree::new(query));
         }

@@ -200,6 +200,21 @@ fn is_run_by_owner_of(relid: pg_sys::Oid) -> bool {
     catalog::class(relid).is_some_and(|class| class.owner == roles::current_user())
 }
 
+/// Whether the query, run by the owner of its table, is the action or check of one of that table's foreign keys, or looks for a row that
+/// one refers to.
+pub(crate) fn is_of_foreign_key(tree: QueryTree<'_>, text: &[u8]) -> bool {
+    TableQuery::of(tree).is_some_and(|table| {
+        is_run_by_owner_of(table.relid) && (acts_or_checks(&table, text) || looks_for(&table))
+    })
+}
+
+/// Whether it looks for a row that a foreign key refers to. With PERIOD it asks for more, which must be nobody's code.
+fn looks_for(query: &TableQuery) -> bool {
+    matches!(query.work, Work::Lock)
+        && foreign_keys(&foreign_key::of_referenced(query.relid))
+            .any(|key| query.looks_up(&key) || key.has_period && !query.calls_users_code())
+}
+
 /// Whether it is the action or check of one of the table's foreign keys, which is noted.
 fn acts_or_checks(query: &TableQuery, text: &[u8]) -> bool {
     let mut constraints = foreign_key::of_referencing(query.relid).into_iter();

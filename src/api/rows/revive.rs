@@ -46,11 +46,19 @@ fn bring_back(relid: pg_sys::Oid, condition: Option<Text>) -> Result<i64> {
     };
     let update = job.update_expired(&ts, &condition);
     let revived = as_owner(relid, |visit| {
-        query::execute(visit, Sql::naming(&[relid], &update), &[])
+        query::execute(
+            visit,
+            Sql::naming(&[relid], &update).with_callers_condition(),
+            &[],
+        )
     });
     if let Some(count) = job.count_expired_by_rules(&condition) {
         let left = as_owner(relid, |visit| {
-            query::first_value(visit, Sql::naming(&[relid], &count), &[])
+            query::first_value(
+                visit,
+                Sql::naming(&[relid], &count).with_callers_condition(),
+                &[],
+            )
         });
         tell_of_left(relid, left.map_or(0, |count| count.value() as i64));
     }

@@ -88,6 +88,40 @@ fn unknown_node(node: Node<'_>) -> Option<String> {
     (!is_harmless_type(value)).then(|| format!("type {}", names::of_type(value)))
 }
 
+/// The first operator, type or function to which a name in a text of the extension's has led, and that a user who is no superuser may have
+/// made. Casts are found by types, and operators of operator classes are superusers'.
+pub(crate) fn named_by_users(tree: Node<'_>) -> Option<String> {
+    let mut found = None;
+    tree.any(&mut |part| {
+        if let ExpressionPart::Node(node) = part {
+            found = untrusted_operator(node)
+                .filter(|_| !is_in_operator_class(node))
+                .map(|name| format!("operator {name}"))
+                .or_else(|| named_function(node))
+                .or_else(|| {
+                    untrusted_type(node)
+                        .map(|type_oid| format!("type {}", names::of_type(type_oid)))
+                });
+        }
+        found.is_some()
+    });
+    found
+}
+
+fn named_function(node: Node<'_>) -> Option<String> {
+    let call = node.cast::<pg_sys::FuncExpr>()?;
+    let is_call = call.funcformat == pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
+    (is_call && !is_trusted(call.funcid))
+        .then(|| format!("function {}", names::of_function(call.funcid)))
+}
+
+fn is_in_operator_class(node: Node<'_>) -> bool {
+    let operator = node.cast::<pg_sys::OpExpr>().map(|node| node.opno);
+    // SAFETY: a syscache look-up; an unknown operator is in none.
+    operator
+        .is_some_and(|operator| unsafe { !pg_sys::get_mergejoin_opfamilies(operator).is_null() })
+}
+
 /// The node's operator, if it may call a function that a user who is no superuser may have created.
 fn untrusted_operator(node: Node<'_>) -> Option<String> {
     let operator = match node.type_ {

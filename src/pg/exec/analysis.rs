@@ -2,7 +2,8 @@
 
 use crate::error::Error;
 use crate::pg::abi::lists;
-use crate::pg::catalog::{self, roles};
+use crate::pg::catalog::syntax::Node;
+use crate::pg::catalog::{self, functions_used, roles};
 use core::ffi::c_int;
 use pgrx::pg_sys::{self, CmdType};
 use std::ffi::CString;
@@ -54,6 +55,7 @@ pub(super) unsafe fn analyze_over(
         if query.deletes {
             become_delete(analyzed);
         }
+        check_conditions(analyzed);
         if let Some(tables) = query.named
             && let Some(conditions) = (*analyzed).jointree.as_ref()
         {
@@ -85,6 +87,7 @@ unsafe fn check_sub_selects(condition: *mut pg_sys::Node, tables: &[pg_sys::Oid]
             pg_sys::NodeTag::T_SubLink => {
                 let select = (*condition.cast::<pg_sys::SubLink>()).subselect;
                 check_names(select.cast(), tables);
+                check_conditions(select.cast());
                 check_owners(select.cast());
             }
             _ => {}
@@ -140,6 +143,28 @@ pub(super) unsafe fn check_names(query: *mut pg_sys::Query, tables: &[pg_sys::Oi
     }
 }
 
+/// Raises an error if the conditions of the statement, or of those of its WITH clause, have operators, types or functions by name that a user may have
+/// made: names lead there by now, since a schema was renamed.
+///
+/// # Safety
+/// As [`check_names`].
+pub(super) unsafe fn check_conditions(query: *mut pg_sys::Query) {
+    // SAFETY: as required of the caller: conditions are not changed while they are looked at, and its lists are of such nodes.
+    unsafe {
+        let conditions = (*query).jointree.as_ref().map(|from| from.quals);
+        let conditions = conditions.and_then(|quals| Node::new(quals));
+        if let Some(what) = conditions.and_then(functions_used::named_by_users) {
+            Error::not_ready(format!("a query names {what} by now"))
+                .detail("A user may have made it, and renamed a schema for the query to find it.")
+                .hint("Try again.")
+                .raise();
+        }
+        for with in lists::iter::<pg_sys::CommonTableExpr>((*query).cteList) {
+            check_conditions((*with).ctequery.cast());
+        }
+    }
+}
+
 /// Makes the DELETE of a SELECT over one table: the rows that it would return are its target. The user's privilege
 /// DELETE is not checked, as where rows are deleted one by one.
 ///
@@ -162,6 +187,8 @@ pub(crate) struct Sql<'a> {
     pub(super) deletes: bool,
     /// The tables that the text's names lead to; `None`: it has no names.
     pub(super) named: Option<&'a [pg_sys::Oid]>,
+    /// It has a condition of the caller's, who may use what they like.
+    pub(super) has_callers: bool,
 }
 
 impl<'a> Sql<'a> {
@@ -173,6 +200,7 @@ impl<'a> Sql<'a> {
             table: Some(table),
             deletes: false,
             named: None,
+            has_callers: false,
         }
     }
 
@@ -184,6 +212,15 @@ impl<'a> Sql<'a> {
             table: None,
             deletes: false,
             named: Some(tables),
+            has_callers: false,
+        }
+    }
+
+    /// A condition in it is the caller's.
+    pub(crate) fn with_callers_condition(self) -> Self {
+        Self {
+            has_callers: true,
+            ..self
         }
     }
 

@@ -4,7 +4,7 @@
 //! are queued with those of the statement that is running: the caller has begun one
 //! ([`CascadeStatement`]).
 
-use super::analysis::check_names;
+use super::analysis::{check_conditions, check_names};
 use super::executor::ExecutorQuery;
 use super::firing::FIRING;
 use crate::pg::abi::lists;
@@ -55,7 +55,7 @@ pub(crate) fn is_running(query: ExecutorQuery<'_>) -> bool {
     own.is_some() && own == query.text().map(CStr::as_ptr)
 }
 
-/// Called when a query has been analyzed, and before it is rewritten: whether it is that one; raises 55000 if it has other tables.
+/// Called when a query has been analyzed, and before it is rewritten: whether it is that one; raises 55000 if it has other tables or operators.
 ///
 /// # Safety
 /// The parser's state, and the query that it has made.
@@ -70,6 +70,7 @@ pub(crate) unsafe extern "C-unwind" fn check(
         let own = own.filter(|&(text, _)| (*state).p_sourcetext == text);
         if let Some((_, tables)) = own {
             check_names(query, &tables);
+            check_conditions(query);
         }
         own.is_some()
     }

@@ -6,12 +6,13 @@
 //! is run only if the names lead to the right ones ([`Sql::naming`]).
 
 pub(crate) use super::analysis::Sql;
-use super::analysis::{analyze_over, check_names, parse};
+use super::analysis::{analyze_over, check_conditions, check_names, parse};
 use super::{guarded_planning, table};
 use crate::pg::abi::{encoding, lists};
 use crate::pg::session;
 use crate::pg::session::gate::GateVisit;
-use core::ffi::c_int;
+use crate::pg::session::scoped::Scoped;
+use core::ffi::{c_char, c_int};
 use core::marker::PhantomData;
 use pgrx::pg_sys::{self, CmdType, Datum, DestReceiver, ItemPointerData, PlannedStmt};
 use std::ffi::CString;
@@ -128,6 +129,15 @@ pub(crate) unsafe fn send<F: FnMut(SentRow<'_>) -> bool>(
     run_seeing(QueryVisibility::Present, visit, query, parameters, receiver);
 }
 
+/// The query that is analyzed, by the address of its text.
+static OWN: Scoped<*const c_char> = Scoped::new();
+
+/// Whether a query with this text, which has just been analyzed, is one of those that are run here: what its names lead to is checked here, too.
+#[inline]
+pub(crate) fn is_own(text: *const c_char) -> bool {
+    !OWN.is_empty() && OWN.current() == Some(text)
+}
+
 fn run_seeing(
     sight: QueryVisibility,
     visit: &GateVisit,
@@ -157,15 +167,20 @@ fn run_seeing(
             session::without_query_id(|| match query.table {
                 Some(table) => analyze_over(table, &query, &text, &types),
                 None => {
-                    let analyzed = pg_sys::parse_analyze_fixedparams(
-                        parse(&text),
-                        text.as_ptr(),
-                        types.as_ptr(),
-                        c_int::try_from(types.len()).unwrap_or(0),
-                        core::ptr::null_mut(),
-                    );
+                    let analyzed = OWN.during(text.as_ptr(), || {
+                        pg_sys::parse_analyze_fixedparams(
+                            parse(&text),
+                            text.as_ptr(),
+                            types.as_ptr(),
+                            c_int::try_from(types.len()).unwrap_or(0),
+                            core::ptr::null_mut(),
+                        )
+                    });
                     if let Some(tables) = query.named {
                         check_names(analyzed, tables);
+                    }
+                    if !query.has_callers {
+                        check_conditions(analyzed);
                     }
                     pg_sys::pg_rewrite_query(analyzed)
                 }

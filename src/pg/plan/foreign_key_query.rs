@@ -2,9 +2,9 @@
 
 use super::planner_input::{QueryTree, RangeTableEntry};
 use crate::pg::abi::lists;
-use crate::pg::catalog;
 use crate::pg::catalog::expressions::{same, tag};
 use crate::pg::catalog::foreign_key::{self, ColumnPair, ColumnType, ForeignKey};
+use crate::pg::catalog::{self, functions_used, syntax};
 use crate::pg::exec::analysis;
 use core::mem::zeroed;
 use core::ptr::null_mut;
@@ -84,8 +84,12 @@ impl TableQuery {
         if self.conditions.len() != count && !may_ask_more() {
             return None;
         }
-        // The new values come first.
-        [0, count].into_iter().find(|before| {
+        // An UPDATE may have the new values first.
+        let before = match self.work {
+            Work::Update(_) => &[0, count][..],
+            Work::Delete | Work::Lock => &[0],
+        };
+        before.iter().copied().find(|before| {
             self.compares(key, |at, pair, [from, to]| {
                 let parameter = parameter(before + at + 1, to.oid);
                 [parameter, column(1, pair.referencing, from)]
@@ -100,6 +104,14 @@ impl TableQuery {
                 let column = column(1, pair.referenced, to);
                 [column, parameter(at + 1, from.oid)]
             })
+    }
+
+    /// Whether its conditions call functions that a user who is no superuser may have made.
+    pub(crate) fn calls_users_code(&self) -> bool {
+        let parts = self.conditions.iter();
+        // SAFETY: the conditions are nodes of the query, which nobody changes meanwhile.
+        let mut trees = parts.filter_map(|&part| unsafe { syntax::Node::new(part) });
+        trees.any(|tree| functions_used::untrusted(tree).is_some())
     }
 
     /// Whether it compares these operands by the foreign key's operators.
