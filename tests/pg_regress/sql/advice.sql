@@ -57,6 +57,13 @@ SELECT ttl.enable('typed', 60);
 ALTER TABLE advice.typed NOT OF;
 SELECT ttl.enable('typed', 60);
 
+-- a table that is full
+DO $$ BEGIN
+    EXECUTE (SELECT format('CREATE TABLE full_of_columns (%s)', string_agg('c' || n || ' int', ', ')) FROM generate_series(1, 1599) AS n);
+END $$;
+SELECT ttl.enable('full_of_columns', 60);
+SELECT ttl.enable('full_of_columns', 60, ttl_column => NULL);
+
 -- what is no interval
 SELECT ttl.enable('seen', '1 fortnight');
 SELECT ttl.enable('seen', '1e30 years');
