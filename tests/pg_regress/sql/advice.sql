@@ -64,6 +64,19 @@ END $$;
 SELECT ttl.enable('full_of_columns', 60);
 SELECT ttl.enable('full_of_columns', 60, ttl_column => NULL);
 
+-- a table that the transaction uses
+CREATE TABLE used (id int PRIMARY KEY, next int REFERENCES used DEFERRABLE INITIALLY DEFERRED);
+BEGIN;
+INSERT INTO used VALUES (1, 1);
+SELECT ttl.enable('used', 60);
+ROLLBACK;
+SELECT ttl.enable('used', 60);
+BEGIN;
+DECLARE reader CURSOR FOR SELECT * FROM used;
+FETCH reader;
+SELECT ttl.disable('used', drop_columns => true);
+ROLLBACK;
+
 -- what is no interval
 SELECT ttl.enable('seen', '1 fortnight');
 SELECT ttl.enable('seen', '1e30 years');
