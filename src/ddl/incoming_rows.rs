@@ -21,8 +21,9 @@ const LARGE: u32 = 16 * 1024;
 
 /// The table that ATTACH PARTITION or INHERIT brings under its parent's policy.
 pub(super) fn table(statement: &UtilityStatement<'_>) -> Option<pg_sys::Oid> {
-    let comes =
-        |command: &AlterCommand| matches!(command, AlterCommand::Attach(_) | AlterCommand::Inherit);
+    let comes = |command: &AlterCommand| {
+        matches!(command, AlterCommand::Attach(_) | AlterCommand::Inherit(_))
+    };
     let is_table = statement.kind == StatementKind::AlterTable;
     if !is_table || !statement.commands.iter().any(comes) {
         return None;

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `utility_statement`, `statement_kind`, `parse` | a utility statement, taken apart once; all others ask it |
 //! | `reads` | which commands read every row of a table |
-//! | `trigger_guard`, `protected_columns`, `refusal` | what is refused |
+//! | `trigger_guard`, `protected_columns`, `attach_needs`, `refusal` | what is refused |
 //! | `purge_before_ddl` | hidden rows do not make a statement fail that reads all rows |
 //! | `purge_before_change`, `drop_index` | no expired row lives again by a change of policy |
 //! | `sync_trigger` | the trigger for keys is where it is needed |
@@ -25,6 +25,7 @@
 
 mod added_override;
 mod all_nodes;
+mod attach_needs;
 pub(crate) mod conversion;
 mod drop_index;
 mod dropped;
@@ -102,6 +103,7 @@ pub(crate) fn before(node: Node<'_>) -> Option<Scope> {
         protected_columns::check_alter_table(&statement);
     }
     protected_columns::check_drop_index(&statement);
+    attach_needs::check(&statement);
     purge_before_ddl::delete_expired(&statement);
     let reparented = reparented(&statement);
     // Before and after the statement: first for the old ancestors, then for the new ones.
@@ -190,7 +192,7 @@ fn reparented(statement: &UtilityStatement<'_>) -> Option<pg_sys::Oid> {
     let changes = |command: &AlterCommand| {
         matches!(
             command,
-            AlterCommand::Inherit | AlterCommand::Attach(_) | AlterCommand::Detach(_)
+            AlterCommand::Inherit(_) | AlterCommand::Attach(_) | AlterCommand::Detach(_)
         )
     };
     let table = statement

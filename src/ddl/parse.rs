@@ -149,7 +149,11 @@ pub(super) fn command(command: Node<'_, AlterTableCmd>) -> AlterCommand {
         | AlterTableType::AT_DisableTrigAll
         | AlterTableType::AT_DisableTrigUser => AlterCommand::Triggers { takes_ours: false },
         AlterTableType::AT_SetAccessMethod if name() == "columnar" => AlterCommand::Columnar,
-        AlterTableType::AT_AddInherit | AlterTableType::AT_DropInherit => AlterCommand::Inherit,
+        AlterTableType::AT_AddInherit => {
+            let parent = definition.and_then(Node::cast);
+            AlterCommand::Inherit(parent.and_then(|parent| RelationName::Range(parent).resolve()))
+        }
+        AlterTableType::AT_DropInherit => AlterCommand::Inherit(None),
         AlterTableType::AT_AttachPartition => AlterCommand::Attach(partition(definition)),
         AlterTableType::AT_DetachPartition | AlterTableType::AT_DetachPartitionFinalize => {
             AlterCommand::Detach(partition(definition))

@@ -2,7 +2,7 @@
 //! are deleted before them, in the same transaction.
 //!
 //! These are `CREATE UNIQUE INDEX`, `ALTER TABLE` that adds or validates constraints or computes
-//! columns anew, and new partitions. They read the heap without the planner's filter.
+//! columns anew, new partitions, and partitions that leave while rows refer to them. They read the heap without the planner's filter.
 
 use super::purge_before_change;
 use super::reads::RowsRead;
@@ -12,7 +12,7 @@ use crate::citus;
 use crate::clock::held;
 use crate::deletion::{piecemeal, purge_tables};
 use crate::error::Error;
-use crate::pg::catalog::{self, roles};
+use crate::pg::catalog::{self, foreign_key, roles};
 use crate::pg::server::background;
 use crate::pg::session::{locks, owner_session, txn, xact};
 use crate::settings;
@@ -40,20 +40,52 @@ pub(super) fn delete_expired(statement: &UtilityStatement<'_>) {
             delete_from(table);
         }
     }
-    // ATTACH PARTITION checks the rows of the new partition.
+    if statement.kind != StatementKind::AlterTable {
+        return;
+    }
     for command in &statement.commands {
-        if let AlterCommand::Attach(Some(partition)) = *command
-            && statement.kind == StatementKind::AlterTable
-            && concerns(partition)
-        {
-            let lock = pg_sys::AccessExclusiveLock;
-            locks::relation(partition, lock);
-            // The owner may have changed while the lock was waited for.
-            if concerns(partition) {
-                let tables = purge_tables::lock_tree(partition, lock);
-                tables.into_iter().for_each(delete_from);
-            }
+        match *command {
+            AlterCommand::Attach(Some(partition)) => before_attach(partition),
+            AlterCommand::Detach(Some(partition)) => before_detach(partition, statement),
+            _ => {}
         }
+    }
+}
+
+/// ATTACH PARTITION checks the rows of the new partition.
+fn before_attach(partition: pg_sys::Oid) {
+    if !concerns(partition) {
+        return;
+    }
+    let lock = pg_sys::AccessExclusiveLock;
+    locks::relation(partition, lock);
+    // The owner may have changed while the lock was waited for.
+    if concerns(partition) {
+        let tables = purge_tables::lock_tree(partition, lock);
+        tables.into_iter().for_each(delete_from);
+    }
+}
+
+/// DETACH PARTITION checks that no row refers to the partition's rows, and locks the tables that may.
+fn before_detach(partition: pg_sys::Oid, statement: &UtilityStatement<'_>) {
+    let referring = || {
+        let of_partition = foreign_key::of_referenced(partition).into_iter();
+        let keys = of_partition.filter_map(foreign_key::get);
+        let tables: Vec<_> = keys.map(|key| key.referencing).collect();
+        tables.into_iter().filter(|&table| may_expire(table))
+    };
+    let is_owner = |relid| roles::owns_relation(relid, roles::current_user());
+    if referring().next().is_none()
+        || !statement.relation.is_some_and(is_owner)
+        || roles::reads_physically(partition)
+        || !statement.take_lock(statement.lock)
+    {
+        return;
+    }
+    for table in referring() {
+        // As CREATE INDEX: SHARE, which PostgreSQL takes, does not conflict with itself.
+        let tables = purge_tables::lock_tree(table, pg_sys::ShareRowExclusiveLock);
+        tables.into_iter().for_each(delete_from);
     }
 }
 
@@ -66,9 +98,13 @@ fn concerns(relid: pg_sys::Oid) -> bool {
         && !is_copy
         && roles::owns_relation(relid, roles::current_user())
         && !roles::reads_physically(relid)
-        && catalog::all_inheritors(relid)
-            .into_iter()
-            .any(|table| cache::policy(table).is_some_and(|policy| policy.hides()))
+        && may_expire(relid)
+}
+
+/// Whether rows of the table, its partitions or its children can expire.
+fn may_expire(relid: pg_sys::Oid) -> bool {
+    let hides = |table| cache::policy(table).is_some_and(|policy| policy.hides());
+    catalog::all_inheritors(relid).into_iter().any(hides)
 }
 
 /// Locks the tables that the statement reads, and returns them.

@@ -58,7 +58,8 @@ pub(crate) enum AlterCommand {
     },
     /// SET ACCESS METHOD columnar.
     Columnar,
-    Inherit,
+    /// With the parent of INHERIT; `None` for NO INHERIT.
+    Inherit(Option<pg_sys::Oid>),
     Attach(Option<pg_sys::Oid>),
     Detach(Option<pg_sys::Oid>),
     Other,

@@ -184,7 +184,7 @@ fn before_command(statement: &UtilityStatement<'_>, command: &AlterCommand) {
         | AlterCommand::Triggers { .. } => {
             note_extended(relation);
         }
-        AlterCommand::Inherit => note_reduced(relation),
+        AlterCommand::Inherit(_) => note_reduced(relation),
         AlterCommand::Attach(partition) => {
             note_reduced(*partition);
             if let (Some(parent), Some(partition)) = (relation, *partition) {

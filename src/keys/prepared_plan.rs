@@ -3,6 +3,7 @@
 use super::liveness::Liveness;
 use super::many_rows::ManyRows;
 use super::plan::{self, KeyPlan};
+use crate::clock::execution;
 use crate::pg::abi::context::Context;
 use crate::pg::exec::evaluator::{Evaluator, Expression, Generated, IndexExpressions};
 use crate::pg::exec::table::Table;
@@ -32,6 +33,8 @@ pub(super) struct PreparedPlan<'a> {
     /// `None` if nothing must be evaluated.
     pub(super) evaluation: Option<Evaluation<'a>>,
     pub(super) many_rows: ManyRows,
+    /// Whether the row comes from another server, and no statement writes it that was planned here.
+    pub(super) applies: bool,
 }
 
 /// For a statement that writes to the table, in memory that lives as long. The executor has
@@ -50,6 +53,7 @@ pub(super) fn prepare<'a>(table: Table<'_>, memory: Context<'a>) -> &'a Prepared
             liveness: Liveness::by_clock(&plan.policy),
             evaluation: None,
             many_rows: ManyRows::none(),
+            applies: false,
         });
     }
     prepare_guarded(table, memory)
@@ -67,6 +71,7 @@ extern "C-unwind" fn prepare_guarded<'a>(
             liveness: Liveness::NOTHING,
             evaluation: None,
             many_rows: ManyRows::none(),
+            applies: false,
         };
         if !settings::show_expired()
             && let Some(plan) = plan::of(table)
@@ -76,6 +81,8 @@ extern "C-unwind" fn prepare_guarded<'a>(
                 // Logical replication fires no executor hook, and its rows come with their
                 // `_ts`.
                 written::note_copy(&plan.policy);
+                // No query runs, but where a trigger's own statement writes.
+                prepared.applies = execution::time().is_none();
             }
             if plan.needs_evaluation() {
                 prepared.evaluation = Some(evaluation(table, &plan, memory));

@@ -16,7 +16,8 @@ fmgr::finfo_v1!(pg_finfo_ttl_free_expired_keys);
 
 /// `ttl.free_expired_keys() RETURNS trigger`: BEFORE INSERT OR UPDATE, for each row. Removes the
 /// expired rows that hold a key of the new row (C6). Returns the new row as it is, or, if it had
-/// to wait for another session, stamped with the time after the wait (C14). On a table without
+/// to wait for another session, stamped with the time after the wait (C14); the worker of a subscription stamps here what
+/// comes without a `_ts`. On a table without
 /// TTL it does nothing.
 ///
 /// Raises 39P01 if it is called in any other way, and what removing a row raises.
@@ -36,14 +37,20 @@ pub(crate) extern "C-unwind" fn ttl_free_expired_keys(call: TriggerCall<'_>) -> 
     };
     let new = NewRow::of(write);
     let waited = key_lookup::free_keys(&new, prepared, plan);
-    pg_sys::Datum::from(match plan.policy.clock {
-        Some(clock) if waited => {
-            match stamp_after_wait(&new, &clock, plan.policy.label.ts_granularity) {
-                Some(time) => write.tuple_with(clock.ts.attno, time),
-                None => write.tuple(),
-            }
-        }
-        _ => write.tuple(),
+    let granularity = plan.policy.label.ts_granularity;
+    let stamp = plan.policy.clock.and_then(|clock| {
+        let time = if prepared.applies && write.is_update() && !write.assigns(clock.ts.attno) {
+            stamp_of_change(&new, &clock, granularity)
+        } else if waited {
+            stamp_after_wait(&new, &clock, granularity)
+        } else {
+            None
+        };
+        time.map(|time| (clock.ts.attno, time))
+    });
+    pg_sys::Datum::from(match stamp {
+        Some((ts, time)) => write.tuple_with(ts, time),
+        None => write.tuple(),
     })
 }
 
@@ -55,6 +62,27 @@ extern "C-unwind" fn refuse() -> ! {
     )
     .hint("ttl.enable() makes the trigger where it is needed.")
     .raise()
+}
+
+/// The `_ts` of a row that another server has updated, and whose `_ts` it has not sent: it has none, or does not publish it.
+/// Else a row that is written to again and again would expire by the time of its insertion.
+fn stamp_of_change(new: &NewRow<'_>, clock: &Clock, granularity: i32) -> Option<i64> {
+    if settings::preserve_ts() {
+        return None;
+    }
+    let given = new.row.value(clock.ts.attno);
+    let given = given.map(|given| given.value() as i64);
+    let ttl = clock.ttl.filter(|ttl| new.keeps(ttl.attno));
+    // An UPDATE that sets the override always stamps (C16).
+    let granularity = if ttl.is_none() && clock.ttl.is_some() {
+        0
+    } else {
+        granularity
+    };
+    let ttl = ttl.and_then(|ttl| new.row.value(ttl.attno));
+    let ttl = ttl.map(|ttl| ttl.value() as i32);
+    Some(policy::refreshed(given, ttl, granularity, present_stamp()))
+        .filter(|&time| Some(time) != given)
 }
 
 /// The `_ts` with which the row is written after a wait, if it is another than it has: the row

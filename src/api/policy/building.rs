@@ -66,8 +66,11 @@ fn build(relid: pg_sys::Oid, mut policy: Policy, consent: &Consent) -> Result<()
             "To make it an ordinary table, first run: ALTER TABLE {} NOT OF; otherwise, {NO_NEW_COLUMN}",
             qualified_name(relid)
         );
+        let too_many = PgSqlErrorCode::ERRCODE_TOO_MANY_COLUMNS;
         rewording::hinting_at(code, NO_NEW_COLUMN, || {
-            rewording::hinting_at(typed, &ordinary, || cluster::alter(relid, &statement))
+            rewording::hinting_at(too_many, NO_NEW_COLUMN, || {
+                rewording::hinting_at(typed, &ordinary, || cluster::alter(relid, &statement))
+            })
         })?;
     }
     policy.added = missing.added;

@@ -10,6 +10,9 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 /// Since this version Citus sends SECURITY LABEL of tables to all nodes.
 const OLDEST: (u32, u32) = (13, 1);
 
+/// For a transaction that still uses the table.
+const BY_ITSELF: &str = "COMMIT first, or close the cursor: this changes the table itself.";
+
 /// Refuses shards, whose time to live is their table's, and tables that cannot have one. Costs a
 /// server without Citus one comparison, but for columnar tables.
 pub(in crate::api) fn check(relid: pg_sys::Oid) -> Result<()> {
@@ -77,8 +80,10 @@ pub(in crate::api) fn alter(relid: pg_sys::Oid, statement: &str) -> Result<()> {
     // PostgreSQL's HINT is to use CASCADE, which is for its own statement.
     let code = PgSqlErrorCode::ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST;
     let hint = "First drop the objects that depend on it, or change them so that they do not.";
-    Ok(rewording::replacing_hint_at(code, hint, || {
-        encoding::run(&statement)
+    // Of an open cursor, or of foreign keys that are checked at the end.
+    let in_use = PgSqlErrorCode::ERRCODE_OBJECT_IN_USE;
+    Ok(rewording::hinting_at(in_use, BY_ITSELF, || {
+        rewording::replacing_hint_at(code, hint, || encoding::run(&statement))
     })?)
 }
 

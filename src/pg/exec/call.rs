@@ -272,6 +272,13 @@ impl<'a> BeforeWrite<'a> {
         })
     }
 
+    /// Whether the UPDATE assigns to the column; of a change that is replayed, whether it has come with the column.
+    pub(crate) fn assigns(self, attno: i16) -> bool {
+        let bit = i32::from(attno) - pg_sys::FirstLowInvalidHeapAttributeNumber;
+        // SAFETY: a set, or NULL for the empty one, that stays as long as the call; it fails for negative numbers only.
+        unsafe { externs::raising::bms_is_member(bit, self.data.tg_updatedcols) }
+    }
+
     /// The row that is about to be written, in the form that a trigger function returns.
     #[inline]
     pub(crate) fn tuple(self) -> HeapTuple {

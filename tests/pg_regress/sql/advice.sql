@@ -57,6 +57,26 @@ SELECT ttl.enable('typed', 60);
 ALTER TABLE advice.typed NOT OF;
 SELECT ttl.enable('typed', 60);
 
+-- a table that is full
+DO $$ BEGIN
+    EXECUTE (SELECT format('CREATE TABLE full_of_columns (%s)', string_agg('c' || n || ' int', ', ')) FROM generate_series(1, 1599) AS n);
+END $$;
+SELECT ttl.enable('full_of_columns', 60);
+SELECT ttl.enable('full_of_columns', 60, ttl_column => NULL);
+
+-- a table that the transaction uses
+CREATE TABLE used (id int PRIMARY KEY, next int REFERENCES used DEFERRABLE INITIALLY DEFERRED);
+BEGIN;
+INSERT INTO used VALUES (1, 1);
+SELECT ttl.enable('used', 60);
+ROLLBACK;
+SELECT ttl.enable('used', 60);
+BEGIN;
+DECLARE reader CURSOR FOR SELECT * FROM used;
+FETCH reader;
+SELECT ttl.disable('used', drop_columns => true);
+ROLLBACK;
+
 -- what is no interval
 SELECT ttl.enable('seen', '1 fortnight');
 SELECT ttl.enable('seen', '1e30 years');

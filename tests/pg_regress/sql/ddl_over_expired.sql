@@ -167,6 +167,42 @@ SELECT fill('par'), fill('heir');
 BEGIN; ALTER TABLE par ADD UNIQUE (id); SELECT on_disk('par'), on_disk('heir'); ROLLBACK;
 BEGIN; ALTER TABLE par ADD CHECK (v <> 'x'); SELECT on_disk('par'), on_disk('heir'); ROLLBACK;
 
+-- a partition that leaves while expired rows refer to its rows, from tables of each kind
+CREATE TABLE goal (id int, k int, PRIMARY KEY (id, k)) PARTITION BY LIST (k);
+CREATE TABLE goal_1 PARTITION OF goal FOR VALUES IN (1) PARTITION BY HASH (id);
+CREATE TABLE goal_1_0 PARTITION OF goal_1 FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+CREATE TABLE goal_2 PARTITION OF goal FOR VALUES IN (2);
+CREATE TABLE plain (id int, k int, FOREIGN KEY (id, k) REFERENCES goal ON DELETE CASCADE);
+CREATE TABLE parted (id int, k int, FOREIGN KEY (id, k) REFERENCES goal) PARTITION BY LIST (k);
+CREATE TABLE parted_all PARTITION OF parted DEFAULT;
+CREATE TABLE dated (id int, k int, at timestamptz, FOREIGN KEY (id, k) REFERENCES goal_1 ON DELETE SET NULL);
+SELECT ttl.enable('plain', 100);
+SELECT ttl.enable('parted', 100);
+SELECT ttl.expire_after('dated', 'at', 100);
+INSERT INTO goal VALUES (1, 1), (2, 2);
+SET ttl.preserve_ts = on;
+INSERT INTO plain (id, k, _ts) VALUES (1, 1, now() - interval '1 h');
+INSERT INTO parted (id, k, _ts) VALUES (1, 1, now() - interval '1 h');
+INSERT INTO dated VALUES (1, 1, now() - interval '1 h');
+RESET ttl.preserve_ts;
+BEGIN; ALTER TABLE goal DETACH PARTITION goal_1; SELECT on_disk('plain'), on_disk('parted_all'), on_disk('dated'); ROLLBACK;
+-- a table that its rows do not concern, or that is no partition
+BEGIN; ALTER TABLE goal DETACH PARTITION goal_2; ROLLBACK;
+ALTER TABLE goal DETACH PARTITION goal_2;
+ALTER TABLE goal DETACH PARTITION goal_2;
+SET ttl.preserve_ts = on;
+INSERT INTO plain (id, k, _ts) VALUES (1, 1, now() - interval '1 h');
+RESET ttl.preserve_ts;
+SET ROLE regress_stranger;
+ALTER TABLE goal DETACH PARTITION goal_1;
+RESET ROLE;
+SELECT on_disk('plain');
+-- a live row is in the way as ever
+INSERT INTO plain VALUES (1, 1);
+ALTER TABLE goal DETACH PARTITION goal_1;
+DELETE FROM plain;
+ALTER TABLE goal DETACH PARTITION goal_1 CONCURRENTLY;
+
 -- an expired row that a live one keeps: the others go, and the statement goes on
 \set VERBOSITY default
 TRUNCATE t;

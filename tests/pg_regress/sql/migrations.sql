@@ -108,5 +108,41 @@ COMMIT;
 SELECT id FROM local_times;
 RESET TimeZone;
 
+-- a table that comes to a parent with a time to live: what it lacks is named, and added as the HINT has it
+CREATE TABLE "to" (id int, "k k" int) PARTITION BY LIST ("k k");
+SELECT ttl.enable('"to"', 3600, ttl_column => 'life');
+CREATE TABLE heir_of (id int, "k k" int);
+SELECT ttl.enable('heir_of', 3600, ttl_column => NULL);
+CREATE TABLE of_none (id int, "k k" int);
+CREATE TABLE of_its_own (id int, "k k" int);
+SELECT ttl.enable('of_its_own', 60, ttl_column => 'life');
+CREATE TABLE of_nulls (id int, "k k" int, life int, _ts timestamptz);
+CREATE TABLE of_like (LIKE "to" INCLUDING ALL);
+CREATE PROCEDURE come(statement text) LANGUAGE plpgsql AS $$
+DECLARE problem text; detail text; hint text;
+BEGIN
+    EXECUTE statement;
+EXCEPTION WHEN datatype_mismatch THEN
+    GET STACKED DIAGNOSTICS problem = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    RAISE NOTICE E'%\n%\n%', problem, detail, hint;
+    EXECUTE substring(hint FROM 'ALTER .*;');
+    EXECUTE statement;
+END $$;
+CALL come('ALTER TABLE "to" ATTACH PARTITION of_none FOR VALUES IN (1)');
+CALL come('ALTER TABLE "to" ATTACH PARTITION of_its_own FOR VALUES IN (2)');
+CALL come('ALTER TABLE "to" ATTACH PARTITION of_nulls FOR VALUES IN (3)');
+CALL come('ALTER TABLE "to" ATTACH PARTITION of_like FOR VALUES IN (4)');
+CREATE TABLE child_1 (id int, "k k" int);
+CREATE TABLE child_2 (id int, "k k" int, life int, _ts timestamptz NOT NULL);
+CALL come('ALTER TABLE child_1 INHERIT heir_of');
+CALL come('ALTER TABLE child_2 INHERIT heir_of');
+ALTER TABLE child_1 NO INHERIT heir_of;
+-- what is wrong otherwise is PostgreSQL's to say
+CREATE TABLE of_others (LIKE of_like INCLUDING ALL);
+ALTER TABLE of_others DROP id;
+ALTER TABLE "to" ATTACH PARTITION of_others FOR VALUES IN (5);
+ALTER TABLE of_others INHERIT nosuch;
+SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = '"to"'::regclass ORDER BY 1;
+
 SET client_min_messages = warning;
 DROP SCHEMA migrations CASCADE;
