@@ -12,7 +12,7 @@
 //! | `TTL_TEMPLATE` | a new cluster to be copied, instead of a call of initdb |
 //! | `TMPDIR` | where the servers' directories are made; `/tmp` if that is too long for a socket |
 //! | `TTL_LIMIT` | minutes after which a program of tests that has not ended has failed, with a list of the processes |
-//! | `TTL_RACE_SECONDS`, `TTL_KILLS` | length of the tests in `deletion/races.rs` and `workers/killing.rs` |
+//! | `TTL_RACE_SECONDS`, `TTL_KILLS` | length of the tests in `deletion/races.rs` and `security/acting.rs`, and in `workers/killing.rs` |
 //! | `TTL_STATEMENTS` | number of statements in `keys/references.rs` |
 //! | `TTL_LEVELS` | depth of inheritance in `security/walks.rs` |
 //! | `TTL_SEED`, `TTL_QUERIES` | seed and length of the differential test |
@@ -60,4 +60,4 @@ pub use session::{Session, describe, fields, is_disconnect, row_text};
 pub use slow::SlowTable;
 pub use tools::lacks_library;
 pub use upgrade::Upgrade;
-pub use wait::{PATIENCE, catch_up, until};
+pub use wait::{PATIENCE, catch_up, race_seconds, until};

@@ -9,6 +9,16 @@ pub const PATIENCE: u64 = 90;
 
 const STEP: Duration = Duration::from_millis(50);
 
+/// How many seconds a test of a race goes on: as many as `TTL_RACE_SECONDS` says, or these.
+///
+/// # Panics
+/// If that is no number.
+pub fn race_seconds(usual: u64) -> u64 {
+    std::env::var("TTL_RACE_SECONDS").map_or(usual, |text| {
+        text.parse().expect("TTL_RACE_SECONDS must be a number")
+    })
+}
+
 /// Repeat until there is an answer.
 ///
 /// # Panics

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use ttl_ext_e2e::{Database, PATIENCE, Server, Session};
+use ttl_ext_e2e::{Database, PATIENCE, Server, Session, race_seconds};
 
 const TTL: u32 = 3;
 const CLIENTS: u64 = 8;
@@ -206,10 +206,7 @@ impl Client {
 }
 
 fn race(database: &Database<'_>) -> Vec<Tally> {
-    let seconds = std::env::var("TTL_RACE_SECONDS").map_or(10, |text| {
-        text.parse().expect("TTL_RACE_SECONDS must be a number")
-    });
-    let until = Instant::now() + Duration::from_secs(seconds);
+    let until = Instant::now() + Duration::from_secs(race_seconds(10));
     std::thread::scope(|scope| {
         let start = |number: u64| {
             let client = Client {

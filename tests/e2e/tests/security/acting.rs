@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use ttl_ext_e2e::hostile::{self, owner};
-use ttl_ext_e2e::{Database, PATIENCE, Server, Session};
+use ttl_ext_e2e::{Database, PATIENCE, Server, Session, race_seconds};
 
 fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
@@ -272,15 +272,17 @@ fn a_foreign_keys_query_meets_no_other_table() {
     assert!(failed.is_empty(), "{failed:#?}");
 }
 
-/// For some seconds the schemas `one` and `other`, which belong to the attacker, change their names, and `work` is done again and again.
+/// For two seconds, or `TTL_RACE_SECONDS`, the schemas `one` and `other`, which belong to the attacker, change their names, and `work` is
+/// done again and again. In six seconds most cases caught the code from before they were mended.
 fn while_names_change(mut attacker: Session, mut work: impl FnMut()) {
     let renaming = std::thread::spawn(move || {
         attacker.run("SET synchronous_commit = off");
-        attacker.run(
-            "DO $$DECLARE ends timestamptz := clock_timestamp() + interval '6 s'; BEGIN WHILE clock_timestamp() < ends LOOP
+        attacker.run(&format!(
+            "DO $$DECLARE ends timestamptz := clock_timestamp() + interval '{} s'; BEGIN WHILE clock_timestamp() < ends LOOP
                ALTER SCHEMA one RENAME TO former; ALTER SCHEMA other RENAME TO one; ALTER SCHEMA former RENAME TO other; COMMIT;
              END LOOP; END$$",
-        )
+            race_seconds(2)
+        ))
     });
     while !renaming.is_finished() {
         work();

@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use ttl_ext_e2e::{Server, Session, SqlState, hostile};
+use ttl_ext_e2e::{Server, Session, hostile};
 
 fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
@@ -279,12 +279,11 @@ fn changed_types_and_partitions() {
          ALTER TABLE c1 ATTACH PARTITION c11 FOR VALUES FROM (0) TO (10); DROP TABLE c, p",
         expire("p")
     ));
-    // DETACH on the referenced side: an expired row refers to a row of the partition.
+    // DETACH on the referenced side: an expired row refers to a row of the partition, and goes before.
     session.run(&format!(
         "CREATE TABLE p (k int PRIMARY KEY) PARTITION BY RANGE (k); CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10);
          CREATE TABLE c (k int REFERENCES p); INSERT INTO p VALUES (1); INSERT INTO c VALUES (1); {}",
         expire("c")
     ));
-    let error = session.error("ALTER TABLE p DETACH PARTITION p1");
-    assert_eq!(error.code(), &SqlState::FOREIGN_KEY_VIOLATION);
+    session.run("ALTER TABLE p DETACH PARTITION p1");
 }
