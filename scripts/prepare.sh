@@ -11,7 +11,9 @@ check_version "${1:-}"
 use_postgres "$1"
 # Not before all tiers of scripts/test.sh have called cargo: they would wait for its lock, which this one holds
 # for as long as tests leave it no processor.
-until [ -z "${TTL_BUILT:-}" ] || { [ -e "$TTL_BUILT/e2e" ] && [ -e "$TTL_BUILT/others" ]; }; do sleep 1; done
+for row in ${TTL_BUILT:+e2e servers package}; do
+    until [ -e "$TTL_BUILT/$row" ]; do sleep 1; done
+done
 cd "$REPO"
 cargo_clippy
 cargo_tests --no-run

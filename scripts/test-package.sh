@@ -96,6 +96,7 @@ build_packages() {
     }
 }
 check "the packages, built without git" build_packages
+[ -z "${TTL_BUILT:-}" ] || : >"$TTL_BUILT/package" # for test.sh
 [ "$CHECKED" = 0 ] || tally package "$PASSED" "$FAILED" "$SKIPPED" # which ends it
 mapfile -t packages < <(find "$OUTPUT/packages" -name '*.deb' | sort -V)
 mapfile -t rpms < <(find "$OUTPUT/packages" -name '*.rpm' | sort -V)

@@ -3,8 +3,8 @@
 # all: `N passed, N failed`, with `, N skipped` if any were.
 #
 # What compiles comes first, one tier after the other. Then the end-to-end tests run, which
-# wait more than they work, and beside them the other tiers with servers of their own, one
-# after the other. In each row the first tier that fails ends it.
+# wait more than they work, beside them the other tiers with servers of their own, one
+# after the other, and the packages. In each row the first tier that fails ends it.
 #
 #   TTL_NEXT=16    meanwhile what make test on that version begins with is built, with the
 #                  processor's time that is left over (scripts/prepare.sh)
@@ -63,14 +63,15 @@ first() {
     export TTL_INSTALLED=$version
 }
 
-# What a tier says is shown when it has ended. Those that call cargo come first.
-others() {
-    local tier status
-    for tier in citus package regress isolation ecosystem upstream; do
-        [ "$tier" != regress ] || : >"$built/others"
+# What a tier says is shown when it has ended. Only the first of a row calls cargo.
+row() { # NAME TIER...
+    local name=$1 tier status
+    shift
+    for tier in "$@"; do
         status=0
         run_tier "$tier" >"$logs/$tier.out" 2>&1 || status=$?
         cat "$logs/$tier.out"
+        : >"$built/$name"
         [ "$status" = 0 ] || return "$status"
     done
 }
@@ -79,8 +80,10 @@ status=0
 first || status=1
 if [ "$status" = 0 ]; then
     set -m # process groups of their own, to be ended as one
-    others &
+    row servers citus regress isolation ecosystem upstream &
     beside=$!
+    row package package &
+    beside+=" $!"
     if [ -n "${TTL_NEXT:-}" ]; then
         nice -n 19 "$REPO/scripts/prepare.sh" "$TTL_NEXT" >"$logs/prepare.out" 2>&1 &
         ahead=$!
@@ -88,8 +91,7 @@ if [ "$status" = 0 ]; then
     set +m
     run_tier e2e || status=1
     : >"$built/e2e"
-    wait "$beside" || status=1
-    : >"$built/others"
+    for group in $beside; do wait "$group" || status=1; done
     beside=
     # What is wrong with it, the tests of that version will say.
     if [ -n "$ahead" ]; then
