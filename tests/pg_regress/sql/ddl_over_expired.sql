@@ -199,7 +199,9 @@ RESET ROLE;
 SELECT on_disk('plain');
 -- a live row is in the way as ever
 INSERT INTO plain VALUES (1, 1);
+\set VERBOSITY sqlstate
 ALTER TABLE goal DETACH PARTITION goal_1;
+\set VERBOSITY default
 DELETE FROM plain;
 ALTER TABLE goal DETACH PARTITION goal_1 CONCURRENTLY;
 
