@@ -87,6 +87,25 @@ pub(in crate::api) fn alter(relid: pg_sys::Oid, statement: &str) -> Result<()> {
     })?)
 }
 
+/// As [`alter`], for a statement that removes a part of the table, by its name. A schema can be renamed at any time, so that the name leads
+/// to another table: if that part is not gone then, the other's is, and 55000 undoes it.
+pub(in crate::api) fn remove(
+    relid: pg_sys::Oid,
+    statement: &str,
+    is_gone: impl FnOnce() -> bool,
+) -> Result<()> {
+    let name = qualified_name(relid);
+    alter(relid, statement)?;
+    match is_gone() {
+        true => Ok(()),
+        false => Err(
+            Error::not_ready(format!("another table has become {name} meanwhile"))
+                .detail("Nothing was removed from either.")
+                .hint("Try again."),
+        ),
+    }
+}
+
 /// Refuses DDL of a table of Citus on another node than the coordinator, before anything is done.
 pub(in crate::api) fn check_node(relid: pg_sys::Oid, what: &str) -> Result<()> {
     if !citus::is_shell(relid) || citus::is_coordinator() {

@@ -25,7 +25,7 @@ pub(in crate::api) fn drop_override(relid: pg_sys::Oid, ttl: &str, document: &st
         return Ok(());
     };
     let table = qualified_name(relid);
-    let (ttl, document) = (quote_identifier(ttl), quote_identifier(document));
+    let (name, ttl, document) = (ttl, quote_identifier(ttl), quote_identifier(document));
     // A constraint, not a query: it is checked for every row on disk, whatever a policy for rows
     // hides from the owner. A constraint that is NULL passes. It goes with the column.
     let check = format!(
@@ -38,7 +38,8 @@ pub(in crate::api) fn drop_override(relid: pg_sys::Oid, ttl: &str, document: &st
         result => result?,
     }
     live_view::refuse_readers(relid, &[column.attno])?;
-    cluster::alter(relid, &format!("ALTER TABLE {table} DROP COLUMN {ttl}"))
+    let drop = format!("ALTER TABLE {table} DROP COLUMN {ttl}");
+    cluster::remove(relid, &drop, || catalog::attribute(relid, name).is_none())
 }
 
 fn overrides_in_column(table: &str, ttl: &str, document: &str) -> Error {

@@ -92,7 +92,8 @@ pub(in crate::api) fn remove(relid: pg_sys::Oid, policy: &Policy, adopted_too: b
         if let Some(view) = noted.filter(|view| views.contains(view))
             && is_owners(relid, view)
         {
-            encoding::run(&format!("DROP VIEW {}", qualified_name(view)))?;
+            let drop = format!("DROP VIEW {}", qualified_name(view));
+            cluster::remove(view, &drop, || catalog::class(view).is_none())?;
         }
     }
     let columns = policy.ts_column.iter().chain(&policy.ttl_column);

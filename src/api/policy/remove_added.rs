@@ -3,7 +3,7 @@
 use super::{cluster, indexes};
 use crate::error::{Error, Result};
 use crate::pg::abi::values;
-use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
+use crate::pg::catalog::{self, constraints, qualified_name, quote_identifier, quote_literal};
 use crate::policy::Policy;
 use crate::store::{override_check, stored_calls};
 use pgrx::pg_sys;
@@ -21,7 +21,7 @@ pub(in crate::api) fn remove(relid: pg_sys::Oid, policy: &Policy, adopted_too: b
         let name = quote_identifier(column);
         if adopted_too || added.has_column(column) {
             let drop = format!("ALTER TABLE {table} DROP COLUMN IF EXISTS {name}");
-            cluster::alter(relid, &drop)?;
+            cluster::remove(relid, &drop, || catalog::attribute(relid, column).is_none())?;
             continue;
         }
         if catalog::attribute(relid, column).is_none() {
@@ -45,7 +45,8 @@ pub(in crate::api) fn remove(relid: pg_sys::Oid, policy: &Policy, adopted_too: b
 /// Drops the indexes that were built for deletion.
 fn drop_indexes(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
     for built in indexes::built(relid, policy) {
-        cluster::alter(relid, &format!("DROP INDEX {}", qualified_name(built)))?;
+        let drop = format!("DROP INDEX {}", qualified_name(built));
+        cluster::remove(relid, &drop, || catalog::class(built).is_none())?;
     }
     Ok(())
 }
@@ -58,13 +59,13 @@ fn drop_default(relid: pg_sys::Oid, column: &str) -> Result<()> {
             .is_some_and(|column| stored_calls::is_current_ts(*table, column.attno))
     };
     let tables = catalog::all_inheritors(relid).into_iter();
-    for table in tables.filter(is_current_ts) {
+    for table in tables.filter(|table| is_current_ts(table)) {
         let drop = format!(
             "ALTER TABLE ONLY {} ALTER COLUMN {} DROP DEFAULT",
             qualified_name(table),
             quote_identifier(column)
         );
-        cluster::alter(table, &drop)?;
+        cluster::remove(table, &drop, || !is_current_ts(&table))?;
     }
     Ok(())
 }
@@ -86,7 +87,10 @@ fn drop_check(relid: pg_sys::Oid, column: &str) -> Result<()> {
             qualified_name(relid),
             quote_identifier(&name)
         );
-        cluster::alter(relid, &drop)?;
+        cluster::remove(relid, &drop, || {
+            let left = constraints::of(relid);
+            !left.iter().any(|constraint| constraint.name == name)
+        })?;
     }
     Ok(())
 }

@@ -214,6 +214,63 @@ fn a_table_that_takes_the_name_is_not_deleted_from() {
     assert_nothing_ran(&mut boss, "after a schema was renamed");
 }
 
+/// The same while `ttl.disable` removes what `ttl.enable` has added: the other table keeps its columns, constraints, indexes and views.
+#[test]
+fn nothing_of_a_table_that_takes_the_name_is_dropped() {
+    let database = hostile::armed_database(server());
+    let mut boss = database.connect();
+    // When the name is looked up, after ttl.disable has found the table.
+    boss.run(
+        "CREATE FUNCTION rename() RETURNS event_trigger LANGUAGE plpgsql AS $$BEGIN
+             IF current_setting('test.tag', true) = tg_tag THEN
+                 PERFORM set_config('test.tag', '', true);
+                 ALTER SCHEMA one RENAME TO former; ALTER SCHEMA other RENAME TO one;
+             END IF; END$$;
+         CREATE EVENT TRIGGER rename ON ddl_command_start EXECUTE FUNCTION rename()",
+    );
+    let shapes = "SELECT string_agg(concat_ws(' ', c.oid, c.relkind, a.attname, a.attisdropped, a.atthasdef, c.relchecks), ', ' ORDER BY c.oid, a.attnum)
+                    FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0
+                   WHERE c.relnamespace IN ('one'::regnamespace, 'other'::regnamespace)";
+    for (columns, arguments, tag) in [
+        ("id int", "", "ALTER TABLE"),
+        ("id int", ", index => 'btree'", "DROP INDEX"),
+        (
+            "id int, _ts timestamptz NOT NULL, ttl int",
+            "",
+            "ALTER TABLE",
+        ),
+        (
+            "id int, _ts timestamptz NOT NULL DEFAULT now(), ttl int",
+            "",
+            "ALTER TABLE",
+        ),
+        ("id int", "", "DROP VIEW"),
+    ] {
+        boss.run("DROP SCHEMA IF EXISTS one, other CASCADE");
+        for schema in ["one", "other"] {
+            boss.run(&format!(
+                "CREATE SCHEMA {schema}; CREATE TABLE {schema}.t ({columns}); SELECT ttl.enable('{schema}.t', 3600{arguments})"
+            ));
+            if tag == "DROP VIEW" {
+                boss.run(&format!(
+                    "SELECT ttl.create_live_view('{schema}.t', '{schema}.v', drop_with_policy => true)"
+                ));
+            }
+        }
+        let before = boss.value(shapes);
+        let error = boss.error(&format!(
+            "BEGIN; SET LOCAL test.tag = '{tag}'; SELECT ttl.disable('one.t', drop_columns => true); COMMIT"
+        ));
+        boss.run("ROLLBACK");
+        assert_eq!(error.code().code(), "55000", "{columns}, {tag}: {error}");
+        assert!(
+            error.message().starts_with("another table has become"),
+            "{columns}, {tag}: {error}"
+        );
+        assert_eq!(boss.value(shapes), before, "{columns}, {tag}");
+    }
+}
+
 /// PostgreSQL's own query of a foreign key, too, names its table, and is analyzed again whenever a schema is renamed. Two schemas change
 /// their names all the time, while rows are deleted: no code of the relation runs that has the name then.
 #[test]
