@@ -16,9 +16,8 @@ fmgr::finfo_v1!(pg_finfo_ttl_free_expired_keys);
 
 /// `ttl.free_expired_keys() RETURNS trigger`: BEFORE INSERT OR UPDATE, for each row. Removes the
 /// expired rows that hold a key of the new row (C6). Returns the new row as it is, or, if it had
-/// to wait for another session, stamped with the time after the wait (C14); the worker of a subscription stamps here what
-/// comes without a `_ts`. On a table without
-/// TTL it does nothing.
+/// to wait for another session, stamped with the time after the wait (C14). In the worker of a
+/// subscription, an UPDATE that has come without a `_ts` is stamped. On a table without TTL it does nothing.
 ///
 /// Raises 39P01 if it is called in any other way, and what removing a row raises.
 ///

@@ -208,11 +208,12 @@ pub(crate) fn is_of_foreign_key(tree: QueryTree<'_>, text: &[u8]) -> bool {
     })
 }
 
-/// Whether it looks for a row that a foreign key refers to. With PERIOD it asks for more, which must be nobody's code.
+/// Whether it looks for a row that a foreign key refers to: by the foreign key's operators, or, where PostgreSQL looks whether another row has
+/// taken the key, by those of the referenced columns' types, and with PERIOD by more; then it may call no function that a user has made.
 fn looks_for(query: &TableQuery) -> bool {
     matches!(query.work, Work::Lock)
         && foreign_keys(&foreign_key::of_referenced(query.relid))
-            .any(|key| query.looks_up(&key) || key.has_period && !query.calls_users_code())
+            .any(|key| query.looks_up(&key) || !query.calls_users_code())
 }
 
 /// Whether it is the action or check of one of the table's foreign keys, which is noted.

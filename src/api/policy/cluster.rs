@@ -87,20 +87,20 @@ pub(in crate::api) fn alter(relid: pg_sys::Oid, statement: &str) -> Result<()> {
     })?)
 }
 
-/// As [`alter`], for a statement that removes a part of the table, by its name. A schema can be renamed at any time, so that the name leads
-/// to another table: if that part is not gone then, the other's is, and 55000 undoes it.
-pub(in crate::api) fn remove(
+/// As [`alter`], for a statement that must not change another table instead. It names the table, and a schema can be renamed at any time:
+/// if what it was to do is not done then, 55000 undoes what it has done to the other.
+pub(in crate::api) fn alter_itself(
     relid: pg_sys::Oid,
     statement: &str,
-    is_gone: impl FnOnce() -> bool,
+    is_done: impl FnOnce() -> bool,
 ) -> Result<()> {
     let name = qualified_name(relid);
     alter(relid, statement)?;
-    match is_gone() {
+    match is_done() {
         true => Ok(()),
         false => Err(
             Error::not_ready(format!("another table has become {name} meanwhile"))
-                .detail("Nothing was removed from either.")
+                .detail("Neither has been changed.")
                 .hint("Try again."),
         ),
     }

@@ -2,7 +2,7 @@
 
 use super::{cluster, live_view};
 use crate::error::{Error, Result};
-use crate::pg::catalog::{self, qualified_name, quote_identifier, quote_literal};
+use crate::pg::catalog::{self, constraints, qualified_name, quote_identifier, quote_literal};
 use crate::pg::session::txn;
 use crate::policy::Policy;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -31,7 +31,9 @@ pub(in crate::api) fn drop_override(relid: pg_sys::Oid, ttl: &str, document: &st
     let check = format!(
         "ALTER TABLE {table} ADD CHECK ({ttl} IS NULL OR COALESCE({ttl} OPERATOR(pg_catalog.=) ttl.document_ttl({document}), false))"
     );
-    match txn::nested(|| cluster::alter(relid, &check)) {
+    let before = constraints::of(relid).len();
+    let is_checked = || constraints::of(relid).len() > before;
+    match txn::nested(|| cluster::alter_itself(relid, &check, is_checked)) {
         Err(error) if error.code == PgSqlErrorCode::ERRCODE_CHECK_VIOLATION => {
             return Err(overrides_in_column(&table, &ttl, &document));
         }
@@ -39,7 +41,7 @@ pub(in crate::api) fn drop_override(relid: pg_sys::Oid, ttl: &str, document: &st
     }
     live_view::refuse_readers(relid, &[column.attno])?;
     let drop = format!("ALTER TABLE {table} DROP COLUMN {ttl}");
-    cluster::remove(relid, &drop, || catalog::attribute(relid, name).is_none())
+    cluster::alter_itself(relid, &drop, || catalog::attribute(relid, name).is_none())
 }
 
 fn overrides_in_column(table: &str, ttl: &str, document: &str) -> Error {

@@ -93,7 +93,7 @@ pub(in crate::api) fn remove(relid: pg_sys::Oid, policy: &Policy, adopted_too: b
             && is_owners(relid, view)
         {
             let drop = format!("DROP VIEW {}", qualified_name(view));
-            cluster::remove(view, &drop, || catalog::class(view).is_none())?;
+            cluster::alter_itself(view, &drop, || catalog::class(view).is_none())?;
         }
     }
     let columns = policy.ts_column.iter().chain(&policy.ttl_column);

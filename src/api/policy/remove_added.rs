@@ -21,7 +21,7 @@ pub(in crate::api) fn remove(relid: pg_sys::Oid, policy: &Policy, adopted_too: b
         let name = quote_identifier(column);
         if adopted_too || added.has_column(column) {
             let drop = format!("ALTER TABLE {table} DROP COLUMN IF EXISTS {name}");
-            cluster::remove(relid, &drop, || catalog::attribute(relid, column).is_none())?;
+            cluster::alter_itself(relid, &drop, || catalog::attribute(relid, column).is_none())?;
             continue;
         }
         if catalog::attribute(relid, column).is_none() {
@@ -46,7 +46,7 @@ pub(in crate::api) fn remove(relid: pg_sys::Oid, policy: &Policy, adopted_too: b
 fn drop_indexes(relid: pg_sys::Oid, policy: &Policy) -> Result<()> {
     for built in indexes::built(relid, policy) {
         let drop = format!("DROP INDEX {}", qualified_name(built));
-        cluster::remove(relid, &drop, || catalog::class(built).is_none())?;
+        cluster::alter_itself(relid, &drop, || catalog::class(built).is_none())?;
     }
     Ok(())
 }
@@ -65,7 +65,7 @@ fn drop_default(relid: pg_sys::Oid, column: &str) -> Result<()> {
             qualified_name(table),
             quote_identifier(column)
         );
-        cluster::remove(table, &drop, || !is_current_ts(&table))?;
+        cluster::alter_itself(table, &drop, || !is_current_ts(&table))?;
     }
     Ok(())
 }
@@ -87,7 +87,7 @@ fn drop_check(relid: pg_sys::Oid, column: &str) -> Result<()> {
             qualified_name(relid),
             quote_identifier(&name)
         );
-        cluster::remove(relid, &drop, || {
+        cluster::alter_itself(relid, &drop, || {
             let left = constraints::of(relid);
             !left.iter().any(|constraint| constraint.name == name)
         })?;

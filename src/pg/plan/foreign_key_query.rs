@@ -109,7 +109,7 @@ impl TableQuery {
     /// Whether its conditions call functions that a user who is no superuser may have made.
     pub(crate) fn calls_users_code(&self) -> bool {
         let parts = self.conditions.iter();
-        // SAFETY: the conditions are nodes of the query, which nobody changes meanwhile.
+        // SAFETY: `of` took them from the query, which lives as long as its analysis or planning; they are only read.
         let mut trees = parts.filter_map(|&part| unsafe { syntax::Node::new(part) });
         trees.any(|tree| functions_used::untrusted(tree).is_some())
     }

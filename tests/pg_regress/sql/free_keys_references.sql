@@ -322,6 +322,44 @@ SELECT on_disk('pp');
 SELECT on_disk('pc');
 SELECT orphans();
 
+-- Columns of different types: PostgreSQL looks for another row with the key by the referenced columns' operator.
+SET client_min_messages = warning;
+CREATE DOMAIN positive AS int CHECK (VALUE > 0);
+CREATE TYPE mood AS ENUM ('1', '2');
+CREATE TABLE pairs (n serial, referenced text, referring text);
+INSERT INTO pairs (referenced, referring) VALUES
+    ('int', 'int'), ('int', 'bigint'), ('bigint', 'smallint'), ('smallint', 'int'), ('numeric', 'bigint'), ('float8', 'int'), ('oid', 'bigint'),
+    ('text', 'varchar(9)'), ('varchar(9)', 'text'), ('text', 'char(1)'), ('char(1)', 'varchar(9)'), ('name', 'text'),
+    ('positive', 'int'), ('bigint', 'positive'), ('mood', 'mood'), ('int[]', 'int[]');
+SELECT format(step, n, referenced, referring, CASE referenced WHEN 'int[]' THEN '{1}' ELSE '1' END)
+  FROM pairs CROSS JOIN unnest(ARRAY[
+    'CREATE TABLE typed%1$s (k %2$s PRIMARY KEY)',
+    'CREATE TABLE heir%1$s (k %3$s REFERENCES typed%1$s ON DELETE CASCADE)',
+    'CREATE TABLE goes%1$s (k %3$s REFERENCES typed%1$s)',
+    'CREATE TABLE later%1$s (k %3$s REFERENCES typed%1$s DEFERRABLE INITIALLY DEFERRED)',
+    'DO $$BEGIN PERFORM ttl.enable(''typed%1$s'', 60), ttl.enable(''goes%1$s'', 60); END$$',
+    'INSERT INTO typed%1$s VALUES (''%4$s'')',
+    'INSERT INTO heir%1$s VALUES (''%4$s'')',
+    'INSERT INTO goes%1$s VALUES (''%4$s'')',
+    'DO $$BEGIN PERFORM expire(''goes%1$s''), expire(''typed%1$s''); END$$',
+    'BEGIN',
+    'INSERT INTO later%1$s VALUES (''%4$s'')',
+    'INSERT INTO typed%1$s VALUES (''%4$s'')',
+    'INSERT INTO goes%1$s VALUES (''%4$s'')',
+    'UPDATE typed%1$s SET k = k',
+    'COMMIT',
+    'INSERT INTO heir%1$s VALUES (''%4$s''), (NULL)',
+    'DO $$BEGIN PERFORM expire(''goes%1$s''); DELETE FROM later%1$s; PERFORM expire(''typed%1$s''); END$$',
+    'DO $$BEGIN PERFORM ttl.purge(''typed%1$s''); END$$'
+  ]) WITH ORDINALITY AS s (step, nr) ORDER BY n, nr
+\set ECHO none
+\gexec
+\set ECHO all
+SELECT format('SELECT %L WHERE EXISTS (SELECT on_disk(''typed%s'')) OR (SELECT count(*) FROM heir%2$s) <> 1', referenced || ', ' || referring, n) FROM pairs ORDER BY n
+\set ECHO none
+\gexec
+\set ECHO all
+
 SET client_min_messages = warning;
 DROP SCHEMA free_keys_references CASCADE;
 DROP ROLE regress_deleter;
