@@ -105,6 +105,22 @@ pub(crate) fn own_label(relid: pg_sys::Oid) -> Option<Rc<Policy>> {
     cached(&LABELS, relid, || read_labels::label_of(relid).map(Rc::new))
 }
 
+/// The relations of this database that carry a label, and the labels, as far as they can be read. A look-up of one finds it known then.
+pub(crate) fn all_labels() -> Vec<(pg_sys::Oid, Option<Rc<Policy>>)> {
+    let before = invalidation::count();
+    let read = read_labels::all_labels().into_iter();
+    let labels: Vec<_> = read
+        .map(|(relid, label)| (relid, label.map(Rc::new)))
+        .collect();
+    if invalidation::count() == before {
+        let lasting = labels
+            .iter()
+            .filter(|(relid, _)| !citus::may_become_shard(*relid));
+        LABELS.with_borrow_mut(|known| known.extend(lasting.cloned()));
+    }
+    labels
+}
+
 /// A partition or child of the relation whose rows count from their last modification, if the
 /// relation itself has no policy: rows written through it cannot be stamped.
 pub(crate) fn child_with_ttl(relid: pg_sys::Oid) -> Option<pg_sys::Oid> {

@@ -23,9 +23,9 @@ pub(crate) mod time_zone;
 pub(crate) mod ttl_index;
 pub(crate) mod written;
 
-pub(crate) use cache::governing_label;
+pub(crate) use cache::{all_labels, governing_label};
 pub(crate) use policy_lookup::{index_of, without_its_index};
-pub(crate) use read_labels::{all_labels, label_of, labels, read_label};
+pub(crate) use read_labels::{label_of, labels, read_label};
 pub(crate) use sql::{kept_condition, live_condition, rule_applies, rule_key};
 pub(crate) use table_policy::{Clock, DateSource, Inherited, Rule, TablePolicy};
 

@@ -64,7 +64,7 @@ pub(crate) fn label_of(relid: pg_sys::Oid) -> Option<Policy> {
 }
 
 /// The relations of this database that carry a label, and the labels, as far as they can be read.
-pub(crate) fn all_labels() -> Vec<(pg_sys::Oid, Option<Policy>)> {
+pub(super) fn all_labels() -> Vec<(pg_sys::Oid, Option<Policy>)> {
     let labels = read_labels(None).into_iter();
     labels.map(|(relid, label)| (relid, label.ok())).collect()
 }

@@ -60,7 +60,7 @@ fn table_stats() -> TableIterator<
             off.insert(labelled_table.to_u32());
         }
         let found =
-            contained_errors::contain(|| figures_of(labelled_table, policy.as_ref()?, is_halted));
+            contained_errors::contain(|| figures_of(labelled_table, policy.as_deref()?, is_halted));
         figures.insert(labelled_table.to_u32(), found.ok().flatten());
     }
     for state in state::tables_of(background::my_database().to_u32()) {
