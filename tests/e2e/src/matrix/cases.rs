@@ -129,6 +129,12 @@ fn impossible(carrier: &Carrier, visitor: &Visitor) -> Option<&'static str> {
     if carrier.name == "exclusion" && visitor.kind == Kind::Partition {
         return Some("no exclusion constraint on partitioned tables");
     }
+    if carrier.name == "cast_default" && visitor.kind == Kind::Partition {
+        return Some("no column is added to a partition alone");
+    }
+    if carrier.name == "archive_rule" && visitor.kind == Kind::Build {
+        return Some("no table with rules becomes an archive");
+    }
     if carrier.archive.is_some() {
         if visitor.kind == Kind::Partition {
             return Some("no whole partition is dropped where its rows go to an archive");

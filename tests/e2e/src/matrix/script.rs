@@ -127,7 +127,10 @@ pub(super) fn setup(carrier: &Carrier, visitor: &Visitor, attempt: &Attempt, ttl
     script += &part("{a}", &format!("{after}\n{always}{}", attempt.arm()));
     let mut last = expire(partitions, ttl, dead);
     if ttl && builds {
-        last += "SELECT ttl.enable('{s}.t', 3600, index => 'btree', concurrently => true, confirm => true);\n";
+        // What the row's UPDATE has deferred is over.
+        script += &part(owner, &last);
+        last = "SELECT ttl.enable('{s}.t', 3600, index => 'btree', concurrently => true, confirm => true);\n"
+            .to_owned();
         if archive.is_some() {
             last += ARCHIVE;
         }
