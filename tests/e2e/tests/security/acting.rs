@@ -176,6 +176,18 @@ fn a_constant_in_a_condition_runs_nothing() {
     assert!(!hostile::attacker_is_superuser(&mut boss));
     boss.run("SELECT ttl.revive('t', 'id = 1')");
     attacker.run("SELECT ttl.revive('t', $$tags = '{1}'$$)");
+    // A condition of an index, too.
+    let create = |tags| {
+        format!(
+            r#"SELECT ttl.create_index('t', '{{"created": 1}}', '{{"expireAfterSeconds": 60, "partialFilterExpression": "{tags} = ''{{1}}''"}}')"#
+        )
+    };
+    attacker.run("ALTER TABLE t ADD created timestamptz, ADD plain int[]");
+    let error = boss.error(&create("tags"));
+    assert_eq!(error.code().code(), "42501", "{error}");
+    assert!(!hostile::attacker_is_superuser(&mut boss));
+    boss.run(&create("plain"));
+    attacker.run(&create("tags"));
 }
 
 /// A schema that is renamed between the look at a table and its query: the query does not run on the table that has the name then.
