@@ -69,13 +69,32 @@ pub(in crate::api) fn begin_change(relid: pg_sys::Oid) -> Result<()> {
 ///
 /// It names the table, and a schema can be renamed at any time. Of a table that has the name by then, PostgreSQL would evaluate what is added,
 /// with the casts of that one's types. Where a role that could not act as the current user can do that, the statement runs as the table's owner.
+///
+/// 42501 if the owner may not use the schema.
 pub(in crate::api) fn alter(relid: pg_sys::Oid, statement: &str) -> Result<()> {
     let class = catalog::class(relid).filter(|_| !citus::is_shell(relid));
-    match class {
-        Some(class) if roles::renamer(class.namespace, roles::current_user()).is_some() => {
-            gate::visit(class.owner, |_| run(relid, statement))
+    let renamed_by = |class: catalog::Class| {
+        let other = roles::renamer(class.namespace, roles::current_user())?;
+        Some((class, other))
+    };
+    match class.and_then(renamed_by) {
+        Some((class, other)) if !roles::may_use_schema(class.namespace, class.owner) => {
+            let schema = catalog::schema_name(class.namespace);
+            let owner = catalog::quote_identifier(&roles::name(class.owner));
+            let table = qualified_name(relid);
+            Err(Error::denied(format!(
+                "the owner of table {table}, {owner}, may not use schema {schema}"
+            ))
+            .detail(format!(
+                "The table is altered as its owner, since {} can rename the schema meanwhile.",
+                roles::name(other)
+            ))
+            .hint(format!(
+                "First run: GRANT USAGE ON SCHEMA {schema} TO {owner};"
+            )))
         }
-        _ => run(relid, statement),
+        Some((class, _)) => gate::visit(class.owner, |_| run(relid, statement)),
+        None => run(relid, statement),
     }
 }
 

@@ -120,6 +120,34 @@ fn nothing_of_a_table_that_takes_the_name_is_evaluated() {
     }
 }
 
+/// What is added as the owner of the table needs no right that the owner of a table usually lacks; and is told of what it needs.
+#[test]
+fn a_superuser_enables_others_tables_in_any_schema() {
+    let database = hostile::armed_database(server());
+    let mut boss = database.connect();
+    boss.run("CREATE SCHEMA one AUTHORIZATION attacker; GRANT USAGE ON SCHEMA one TO victim");
+    for columns in [
+        "id int",
+        "id int, ttl int",
+        "id int, doc jsonb",
+        "id int, _ts timestamptz NOT NULL",
+    ] {
+        let call = match columns.contains("doc") {
+            true => "ttl.enable('one.t', 60, document_column => 'doc')",
+            false => "ttl.enable('one.t', 60, index => 'btree')",
+        };
+        boss.run(&format!(
+            "CREATE TABLE one.t ({columns}, PRIMARY KEY (id)); ALTER TABLE one.t OWNER TO victim; SELECT {call};
+             SELECT ttl.disable('one.t', drop_columns => true); REVOKE USAGE ON SCHEMA one FROM victim"
+        ));
+        let error = boss.error(&format!("SELECT {call}"));
+        assert_eq!(error.code().code(), "42501", "{columns}: {error}");
+        let hint = error.hint().unwrap_or_default();
+        boss.run(hint.trim_start_matches("First run: "));
+        boss.run(&format!("SELECT {call}; DROP TABLE one.t"));
+    }
+}
+
 /// COPY of a table is a query of it, which is no query of a view, even if that reads the table.
 #[test]
 fn a_copied_table_is_no_view() {
