@@ -1,9 +1,10 @@
 //! The hook after the analysis of a query: those of the extension's that PostgreSQL keeps, and analyzes again by their names, are to
-//! have the tables that were looked at; and PostgreSQL's own for foreign keys such as have one.
+//! have the tables that were looked at; that of a COPY the table copied; and PostgreSQL's own for foreign keys such as have one.
 
 use crate::deletion::reach;
 use crate::pg::exec::{kept_query, query};
 use crate::pg::plan::planner_input::QueryTree;
+use crate::visibility::copy_to;
 use core::ffi::CStr;
 use pgrx::pg_sys;
 
@@ -33,6 +34,9 @@ unsafe extern "C-unwind" fn trampoline(
     unsafe {
         let text = (*state).p_sourcetext;
         let is_own = kept_query::is_any() && kept_query::check(state, query) || query::is_own(text);
+        if copy_to::is_any() {
+            copy_to::check_analyzed(text, QueryTree::new(query));
+        }
         if !is_own && !text.is_null() && reach::checks_analyzed() {
             reach::check_analyzed(CStr::from_ptr(text), QueryTree::new(query));
         }

@@ -2,10 +2,11 @@
 //! run.
 
 use crate::error::Error;
-use crate::pg::catalog::functions_used;
 use crate::pg::catalog::index_entry::{self, IndexRow};
 use crate::pg::catalog::stored_tree::{self, StoredTree};
 use crate::pg::catalog::syntax::Node;
+use crate::pg::catalog::{self, functions_used, roles};
+use crate::pg::exec::guarded_planning;
 use crate::pg::session::locks;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -75,10 +76,26 @@ fn as_sql(
     written.ok_or_else(gone)
 }
 
+/// [`stored_tree::analyzed`], for anyone: analysis reads constants, which runs the CHECK of a domain in an array, for example. None of a
+/// type of the table owner's that would run code is read for others (42501).
+pub(crate) fn analyzed<T>(
+    relid: pg_sys::Oid,
+    condition: &str,
+    read: impl FnOnce(Node<'_, pg_sys::Query>) -> T,
+) -> Option<T> {
+    let is_owner = catalog::owner(relid) == Some(roles::current_user());
+    let guarded = (!is_owner).then(|| guarded_planning::enter(relid));
+    let found = stored_tree::analyzed(relid, condition, read);
+    if let Some(guarded) = guarded {
+        guarded_planning::leave(guarded);
+    }
+    found
+}
+
 /// Parses and analyzes an expression on rows of the table; `None` if it is none, or uses what it
 /// must not. Raises the parser's errors.
 pub(crate) fn analyze_expression(relid: pg_sys::Oid, text: &str) -> Option<TrustedExpression> {
-    stored_tree::analyzed(relid, &format!("{text} IS NULL"), |query| {
+    analyzed(relid, &format!("{text} IS NULL"), |query| {
         let condition = query.node(|it| &it.jointree)?.node(|it| &it.quals)?;
         let test = condition.cast::<pg_sys::NullTest>()?;
         let tree = test.node(|it| &it.arg)?;
@@ -101,7 +118,7 @@ pub(crate) fn analyze(
         reason: reason.to_owned(),
         remedy,
     };
-    let analyzed = stored_tree::analyzed(relid, text, |query| {
+    let analyzed = analyzed(relid, text, |query| {
         // PostgreSQL has none in predicates of indexes.
         if query.hasSubLinks {
             let code = PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::pg::abi::{encoding, lists};
 use crate::pg::catalog::{self, code, replication, roles};
 use crate::pg::exec::guarded_planning;
-use crate::pg::plan::planner_input::QueryTree;
+use crate::pg::plan::planner_input::{QueryTree, RangeTableEntry};
 use crate::pg::session::gate::{self, Bounded};
 use crate::pg::session::scoped::{Scope, Scoped};
 use crate::settings;
@@ -32,7 +32,11 @@ pub(crate) unsafe fn hide_expired(
     unsafe {
         let stmt = (*pstmt).utilityStmt.cast::<CopyStmt>();
         let (relid, query) = replacement(stmt)?;
-        let scope = TO_PLAN.enter(Some(relid));
+        let scope = COPIED.enter(CopiedTable {
+            relid,
+            text,
+            is_planned: false,
+        });
         let query = encoding::query(&query);
         let copy = pg_sys::copyObjectImpl(pstmt.cast()).cast::<PlannedStmt>();
         let stmt = (*copy).utilityStmt.cast::<CopyStmt>();
@@ -45,8 +49,40 @@ pub(crate) unsafe fn hide_expired(
     }
 }
 
-/// The tables whose COPY runs, until its query is planned.
-static TO_PLAN: Scoped<Option<pg_sys::Oid>> = Scoped::new();
+/// A table whose COPY runs.
+#[derive(Clone, Copy)]
+struct CopiedTable {
+    relid: pg_sys::Oid,
+    /// The statement's text, which is that of its query, too.
+    text: *const c_char,
+    is_planned: bool,
+}
+
+static COPIED: Scoped<CopiedTable> = Scoped::new();
+
+/// Whether such a COPY runs.
+#[inline]
+pub(crate) fn is_any() -> bool {
+    !COPIED.is_empty()
+}
+
+/// When a query has been analyzed, before it is rewritten: if it is that of the COPY, it reads the table, or 55000. It names the table, and a
+/// schema can be renamed at any time: COPY itself runs no functions of a view that has the name then.
+#[pg_guard]
+#[allow(improper_ctypes_definitions, reason = "called from Rust only")]
+pub(crate) extern "C-unwind" fn check_analyzed(text: *const c_char, query: QueryTree<'_>) {
+    let copied = COPIED.current();
+    let Some(copied) = copied.filter(|it| !it.is_planned && it.text == text) else {
+        return;
+    };
+    let table = query.entry(1).and_then(RangeTableEntry::table);
+    if table != Some(copied.relid) {
+        let table = catalog::qualified_name(copied.relid);
+        Error::not_ready(format!("another table has become {table} meanwhile"))
+            .hint("Try again.")
+            .raise();
+    }
+}
 
 /// What ends with the planning of a COPY's query.
 #[derive(Clone, Copy)]
@@ -59,20 +95,24 @@ pub(crate) struct CopyPlanning {
 /// owner in another's session, such as functions in indexes: it is refused then.
 #[inline]
 pub(crate) fn before_planning(query: QueryTree<'_>) -> Option<CopyPlanning> {
-    let relid = TO_PLAN.change(Option::take)??;
-    plan_as_owner(query, relid)
+    let copied = COPIED.current()?;
+    // Another library's hook may plan a query of its own before.
+    let is_of_copy = || {
+        query
+            .first_tables()
+            .is_some_and(|(first, _)| first == copied.relid)
+    };
+    if copied.is_planned || !is_of_copy() {
+        return None;
+    }
+    COPIED.change(|it| it.is_planned = true);
+    plan_as_owner(copied.relid)
 }
 
 #[pg_guard]
 #[allow(improper_ctypes_definitions, reason = "called from Rust only")]
-extern "C-unwind" fn plan_as_owner(
-    query: QueryTree<'_>,
-    relid: pg_sys::Oid,
-) -> Option<CopyPlanning> {
-    let is_of_copy = query
-        .first_tables()
-        .is_some_and(|(first, _)| first == relid);
-    let owner = catalog::class(relid).filter(|_| is_of_copy)?.owner;
+extern "C-unwind" fn plan_as_owner(relid: pg_sys::Oid) -> Option<CopyPlanning> {
+    let owner = catalog::class(relid)?.owner;
     let is_anothers = ![gate::session_user(), roles::current_user()].contains(&owner)
         && !roles::is_superuser(owner);
     if is_anothers && let Some(what) = code::at_planning(relid) {
@@ -109,7 +149,7 @@ pub(crate) extern "C-unwind" fn after_planning(copied: CopyPlanning) {
 
 /// After the statement.
 pub(crate) fn end(scope: Scope) {
-    TO_PLAN.leave(scope);
+    COPIED.leave(scope);
 }
 
 /// The query that reads what the user may see; `None` to leave the statement alone.

@@ -48,6 +48,7 @@ pub(in crate::api) fn apply(
 /// Adds what is missing and stores the policy. The caller holds the lock.
 fn build(relid: pg_sys::Oid, mut policy: Policy, consent: &Consent) -> Result<()> {
     let missing = missing_columns(relid, &policy)?;
+    let is_complete = missing.statements.is_empty();
     let new_columns = consequences::new_columns(relid, &policy);
     if let (true, Some(ttl), Some(document)) = (
         missing.replaces_override,
@@ -74,6 +75,9 @@ fn build(relid: pg_sys::Oid, mut policy: Policy, consent: &Consent) -> Result<()
         })?;
     }
     policy.added = missing.added;
+    if !is_complete && !missing_columns(relid, &policy)?.statements.is_empty() {
+        return Err(cluster::renamed(&qualified_name(relid)));
+    }
     label_provider::check_columns(relid, &policy)?;
     write_label::change(relid, &mut policy, consent)?;
     let Some(columns) = cache::policy(relid) else {

@@ -3,8 +3,8 @@
 use crate::citus::{self, CitusRole};
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
-use crate::pg::catalog::{self, names, qualified_name};
-use crate::pg::session::rewording;
+use crate::pg::catalog::{self, names, qualified_name, roles};
+use crate::pg::session::{gate, rewording};
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 /// Since this version Citus sends SECURITY LABEL of tables to all nodes.
@@ -67,9 +67,43 @@ pub(in crate::api) fn begin_change(relid: pg_sys::Oid) -> Result<()> {
 
 /// Runs a statement that changes the table itself, before or after its label.
 ///
+/// It names the table, and a schema can be renamed at any time. Of a table that has the name by then, PostgreSQL would evaluate what is added,
+/// with the casts of that one's types. Where a role that could not act as the current user can do that, the statement runs as the table's owner.
+///
+/// 42501 if the owner may not use the schema.
+pub(in crate::api) fn alter(relid: pg_sys::Oid, statement: &str) -> Result<()> {
+    let class = catalog::class(relid).filter(|_| !citus::is_shell(relid));
+    let renamed_by = |class: catalog::Class| {
+        let other = roles::renamer(class.namespace, roles::current_user())?;
+        Some((class, other))
+    };
+    match class.and_then(renamed_by) {
+        Some((class, other)) if !roles::may_use_schema(class.namespace, class.owner) => {
+            let schema = catalog::schema_name(class.namespace);
+            let owner = catalog::quote_identifier(&roles::name(class.owner));
+            let table = qualified_name(relid);
+            Err(Error::denied(format!(
+                "the owner of table {table}, {owner}, may not use schema {schema}"
+            ))
+            .detail(format!(
+                "The table is altered as its owner, since {} can rename the schema meanwhile.",
+                roles::name(other)
+            ))
+            .hint(format!(
+                "First run: GRANT USAGE ON SCHEMA {schema} TO {owner};"
+            )))
+        }
+        Some((class, _)) => gate::visit(class.owner, |_| run(relid, statement)),
+        None => run(relid, statement),
+    }
+}
+
+/// As [`alter`], but as the current user: for CREATE INDEX, in which PostgreSQL itself runs a table's code as its owner, who may have no right to
+/// create anything in the schema.
+///
 /// Of a statement in a transaction of its own, Citus changes several shards of this node by another session; this one,
 /// which puts the trigger on them or takes it away, would wait for that for ever. In a DO block it changes them in this one.
-pub(in crate::api) fn alter(relid: pg_sys::Oid, statement: &str) -> Result<()> {
+pub(in crate::api) fn run(relid: pg_sys::Oid, statement: &str) -> Result<()> {
     let statement = match citus::is_shell(relid) {
         true => {
             let block = format!("BEGIN EXECUTE {}; END", catalog::quote_literal(statement));
@@ -98,12 +132,15 @@ pub(in crate::api) fn alter_itself(
     alter(relid, statement)?;
     match is_done() {
         true => Ok(()),
-        false => Err(
-            Error::not_ready(format!("another table has become {name} meanwhile"))
-                .detail("Neither has been changed.")
-                .hint("Try again."),
-        ),
+        false => Err(renamed(&name)),
     }
+}
+
+/// 55000: a statement has changed another table, which an error undoes.
+pub(super) fn renamed(name: &str) -> Error {
+    Error::not_ready(format!("another table has become {name} meanwhile"))
+        .detail("Neither has been changed.")
+        .hint("Try again.")
 }
 
 /// Refuses DDL of a table of Citus on another node than the coordinator, before anything is done.

@@ -71,7 +71,7 @@ pub(in crate::api) fn tell_of_unneeded(relid: pg_sys::Oid) -> Result<()> {
 /// Creates an index of the table by this statement.
 pub(in crate::api) fn create(relid: pg_sys::Oid, statement: &str) -> Result<pg_sys::Oid> {
     let before = index::list(relid);
-    cluster::alter(relid, statement)?;
+    cluster::run(relid, statement)?;
     let mut after = index::list(relid).into_iter();
     let created = after.find(|index| !before.contains(index));
     created.ok_or_else(|| Error::not_ready("the index that was created is not there"))

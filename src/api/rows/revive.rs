@@ -6,12 +6,11 @@ use crate::deletion::job::Job;
 use crate::error::{Error, Result};
 use crate::pg::abi::report::or_raise;
 use crate::pg::abi::values::Text;
-use crate::pg::catalog::{self, qualified_name, quote_identifier};
-use crate::pg::catalog::{roles, stored_tree};
-use crate::pg::exec::guarded_planning;
+use crate::pg::catalog::{self, qualified_name, quote_identifier, roles};
 use crate::pg::exec::query::{self, Sql};
 use crate::pg::session::gate::{self, GateVisit};
 use crate::pg::session::rewording;
+use crate::store::predicate;
 use crate::visibility::planned_statement;
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -94,14 +93,9 @@ fn bring_back_in_shards(relid: pg_sys::Oid, condition: Option<Text>) -> Result<i
 /// The condition, if it is one expression: it stands in brackets, and must not end them. Raises the
 /// parser's errors.
 fn checked(relid: pg_sys::Oid, condition: String) -> Result<String> {
-    let is_owner = catalog::owner(relid) == Some(roles::current_user());
-    let guarded = (!is_owner).then(|| guarded_planning::enter(relid));
     let is_one = rewording::naming("condition", HINT, || {
-        stored_tree::analyzed(relid, &condition, |_| ()).is_some()
+        predicate::analyzed(relid, &condition, |_| ()).is_some()
     });
-    if let Some(guarded) = guarded {
-        guarded_planning::leave(guarded);
-    }
     if is_one {
         return Ok(condition);
     }

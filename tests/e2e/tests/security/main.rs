@@ -23,5 +23,6 @@ mod reached_unknown;
 mod recognised;
 mod referential;
 mod referential_variants;
+mod renamed;
 mod returned;
 mod walks;
