@@ -91,16 +91,18 @@ pub(crate) fn run(
             on_single,
             at_rows: &at_rows,
         };
+        if deleter.way() != DeletionWay::Direct {
+            user_code.set(true);
+            owner_session::note_code();
+        }
         let done = match deleter.way() {
             DeletionWay::Direct => delete_directly(&batch, &mut tally),
             DeletionWay::Queuing => {
-                user_code.set(true);
                 let done = queue_triggers(&batch, &mut tally);
                 begun.set(true);
                 done
             }
             DeletionWay::Sql => {
-                user_code.set(true);
                 let before = |rows: &[FoundRow]| {
                     at_rows.set(true);
                     if let [single] = rows {
@@ -127,12 +129,6 @@ pub(crate) fn run(
     // After the commit, so that deferred triggers know, too.
     underway::end(former);
     let too_long = TimeLimit::exceeded();
-    if user_code.get()
-        && let Err(failure) = worker_transaction::discard()
-    {
-        // The next batch would meet what this one has left: better to end the process.
-        failure.raise_fatal();
-    }
     match result {
         Ok(done) => Ok(BatchResult {
             tally,

@@ -1,9 +1,9 @@
 //! Transactions of a background process, each with a time limit, since planning a query may call
-//! user functions; and cleaning the session after them.
+//! user functions.
 
 use crate::error::Error;
 use crate::pg::server::timeout::{TimeLimit, TimedTurn};
-use crate::pg::session::{owner_session, txn};
+use crate::pg::session::txn;
 use crate::settings;
 use std::time::Duration;
 
@@ -31,14 +31,5 @@ pub(crate) fn run_within<T>(
         } else {
             error
         }
-    })
-}
-
-/// Discards what code of the table's owner has left in this process's session.
-pub(crate) fn discard() -> Result<(), Error> {
-    // Not within what is left of a turn: if this fails, the process ends.
-    run_within(settings::statement_timeout(), || {
-        owner_session::discard();
-        Ok(())
     })
 }

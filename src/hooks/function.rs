@@ -1,11 +1,12 @@
 //! The hook around calls of functions: those of Citus that copy shards, or convert tables, whatever makes the
-//! call; and those that are not to be called while a query is planned.
+//! call; those that are not to be called while a query is planned; and those that may leave something in a process of an owner's.
 
 use crate::citus::{self, Doing};
 use crate::ddl::conversion;
 use crate::pg::abi::report::or_raise;
 use crate::pg::exec::function_hook::{self, Around, HookedCall};
 use crate::pg::exec::guarded_planning;
+use crate::pg::session::owner_session;
 use crate::pg::session::scoped::Scope;
 use pgrx::pg_sys::{Datum, Oid};
 use pgrx::prelude::*;
@@ -19,11 +20,14 @@ struct FunctionHooks;
 
 // SAFETY: nothing needs dropping. After an error the callbacks in `transaction_end.rs` clean up.
 unsafe impl Around for FunctionHooks {
-    /// A server without Citus pays two comparisons.
+    /// A server without Citus pays three comparisons.
     #[inline]
     fn concerns(function: Oid) -> bool {
         if guarded_planning::is_on() {
             guarded_planning::check(function);
+        }
+        if owner_session::notes_functions() {
+            owner_session::note_function(function);
         }
         !citus::is_known_to_be_absent() && is_of_citus(function)
     }

@@ -11,10 +11,12 @@
 
 use super::gate::{self, GateVisit};
 use crate::error::Error;
-use crate::pg::catalog::{self, roles};
+use crate::pg::abi::variable::Variable;
+use crate::pg::catalog::{self, functions_used, roles};
 use crate::pg::server::background;
 use crate::pg::session;
-use pgrx::pg_sys;
+use pgrx::prelude::*;
+use std::cell::Cell;
 use std::ffi::CStr;
 use std::sync::OnceLock;
 
@@ -134,10 +136,38 @@ pub(crate) fn visit(relid: pg_sys::Oid) -> Result<GateVisit, Error> {
     }
 }
 
-/// Discards what the owner's code has left in the session (temporary tables, prepared statements,
+/// Whether code of users has run in the session since it was asked.
+static HAS_RUN_CODE: Variable<Cell<bool>> = Variable::new(Cell::new(false));
+
+/// What follows may run code of users that is no function of theirs: rules and defaults with functions of PostgreSQL's.
+pub(crate) fn note_code() {
+    HAS_RUN_CODE.set(true);
+}
+
+/// Whether functions that PostgreSQL looks up to call them are to be noted: in a process of an owner's, until there is one.
+#[inline]
+pub(crate) fn notes_functions() -> bool {
+    SESSION.get().is_some() && !HAS_RUN_CODE.get()
+}
+
+/// PostgreSQL looks a function up to call it: in planning, too, an index's for example. Those that only superusers can have made, in
+/// C, leave nothing behind.
+#[pg_guard]
+pub(crate) extern "C-unwind" fn note_function(function: pg_sys::Oid) {
+    if !functions_used::is_trusted(function) {
+        note_code();
+    }
+}
+
+/// Whether code of users has run in the session since this was asked last.
+pub(super) fn has_run_code() -> bool {
+    HAS_RUN_CODE.take()
+}
+
+/// Discards what code of users has left in the session (temporary tables, prepared statements,
 /// settings, advisory locks), as a connection pooler does between two clients. Outside a
 /// transaction block, within a transaction.
-pub(crate) fn discard() {
+pub(super) fn discard() {
     match way() {
         Some(Ownership::Connected) => session::discard_all(),
         // DISCARD ALL would reset the session's user. Restricted transactions leave nothing else.

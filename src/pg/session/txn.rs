@@ -41,13 +41,25 @@ pub(crate) fn nested<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Er
 /// an `Err` of `work`.
 ///
 /// In a process of a table's owner, what [`owner_session`] requires of each transaction holds until
-/// after its end, so for deferred triggers at commit, too.
+/// after its end, so for deferred triggers at commit, too; and what code of users has left in the session is discarded.
 pub(crate) fn run_within<T>(
     limit: Duration,
     work: impl FnOnce() -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let _limit = TimeLimit::start(limit);
-    transaction(true, work)
+    let limited = TimeLimit::start(limit);
+    let result = transaction(true, work);
+    drop(limited);
+    if owner_session::has_run_code() {
+        let discard = || {
+            owner_session::discard();
+            Ok(())
+        };
+        if let Err(failure) = transaction(true, discard) {
+            // The next transaction would meet what this one has left: better to end the process.
+            failure.raise_fatal();
+        }
+    }
+    result
 }
 
 /// As [`run_within`], without a time limit; `work` may end transactions and begin others. Without `restricts`, [`owner_session`] requires nothing of the transaction.

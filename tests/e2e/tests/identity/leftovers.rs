@@ -44,8 +44,8 @@ BEGIN
     RETURN true;
 END $$";
 
-/// When rows are deleted, and when a deletion is planned.
-const WAYS: [(&str, &str); 2] = [
+/// When rows are deleted, and when a deletion or a look is planned.
+const WAYS: [(&str, &str); 3] = [
     (
         "by_trigger",
         "CREATE TRIGGER stain AFTER DELETE ON evil.t FOR EACH ROW EXECUTE FUNCTION evil.on_delete()",
@@ -53,6 +53,10 @@ const WAYS: [(&str, &str); 2] = [
     (
         "by_predicate",
         "CREATE INDEX ON evil.t (id) WHERE evil.pure()",
+    ),
+    (
+        "by_statistics",
+        "CREATE STATISTICS evil.s ON (evil.pure()), (id + 1) FROM evil.t",
     ),
 ];
 
@@ -122,5 +126,32 @@ fn nothing_is_left(name: &str, way: &str) {
         "SELECT count(*) FROM pg_proc WHERE pronamespace::regnamespace::text LIKE 'pg_temp%'",
     ] {
         attacker.wait_until(trace, "0", PATIENCE);
+    }
+}
+
+/// Nor does it stay in the owner's own process while that goes on: an advisory lock would stop others.
+#[test]
+fn a_process_that_goes_on_keeps_nothing() {
+    let server = hostile::start(&[]);
+    for (name, way) in WAYS {
+        let database = hostile::two_schemas(&server, name);
+        let mut attacker = hostile::owner(&database, "attacker");
+        attacker.run(STAIN);
+        attacker.run(way);
+        let freed = "SELECT count(*) > 0 FROM pg_stat_activity AS a
+                      WHERE backend_type = 'ttl_ext worker' AND pid IN (SELECT pid FROM evil.done WHERE stain LIKE '%advisory%')
+                        AND NOT EXISTS (SELECT FROM pg_locks AS l WHERE l.pid = a.pid AND locktype = 'advisory')";
+        let begun = std::time::Instant::now();
+        // Rows go on expiring, so that the worker stays.
+        let mut id = 1;
+        while attacker.value(freed) != "t" {
+            assert!(
+                begun.elapsed().as_secs() < PATIENCE,
+                "{name}: the lock stays"
+            );
+            attacker.insert_expired("evil.t", id, id + 1);
+            id += 2;
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
     }
 }
