@@ -64,7 +64,7 @@ fn build(relid: pg_sys::Oid, mut policy: Policy, consent: &Consent) -> Result<()
     );
     let ttl = quote_identifier(policy.ttl_column.as_deref().unwrap_or_default());
     let invalid = format!(
-        "An override is a number of seconds from 1 on, or -1. To let the other rows follow the default, first run: UPDATE {table} SET {ttl} = NULL WHERE NOT ttl.is_override({ttl});"
+        "Overrides are the numbers for which ttl.is_override() is true. To let the other rows follow the default, first run: UPDATE {table} SET {ttl} = NULL WHERE NOT ttl.is_override({ttl});"
     );
     // PostgreSQL adds no column to a table whose row type a column has, nor to one of a composite type.
     let hints = [
