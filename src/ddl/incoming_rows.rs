@@ -9,11 +9,9 @@ use crate::error::Error;
 use crate::keys::restoring;
 use crate::pg::catalog::{self, replication, roles};
 use crate::pg::exec::relation::OpenRelation;
-use crate::pg::server::background;
 use crate::pg::session::xact;
-use crate::policy::{Policy, Shortened};
-use crate::settings;
-use crate::store::{cache, extension, governing_label, label_of, policy_lock, seclabel};
+use crate::policy::Policy;
+use crate::store::{cache, extension, governing_label, label_of, succession};
 use pgrx::pg_sys;
 
 /// The number of blocks up to which a table is searched for expired rows.
@@ -75,20 +73,13 @@ pub(super) fn after_attach(relid: pg_sys::Oid) {
     if !may_be && !tables.into_iter().any(purge_tables::has_expired) {
         return;
     }
-    delay(family);
+    succession::delay(family);
     Error::for_warning(format!(
         "rows of table {came} {} expired by the time to live of {}",
         if may_be { "may be" } else { "are" },
         catalog::qualified_name(family)
     ))
-    .detail(
-        match (label.policy.hidden, settings::change_delay() / 1_000_000) {
-            (true, 0) => "They are hidden now, and will be deleted.".to_owned(),
-            (true, delay) => format!("They are hidden now and deleted after {delay} seconds."),
-            (false, 0) => "They will be deleted.".to_owned(),
-            (false, delay) => format!("They are deleted after {delay} seconds."),
-        },
-    )
+    .detail(format!("They {}.", succession::fate(label.policy.hidden)))
     .hint("To have them back, undo the statement, by DETACH PARTITION or NO INHERIT.")
     .warn();
 }
@@ -119,17 +110,6 @@ pub(super) fn warn_of_other_policies(relid: pg_sys::Oid) {
             "To have it follow the other, run: ALTER TABLE {table} NO INHERIT {first};"
         ))
         .warn();
-    }
-}
-
-/// Makes background deletion in the family wait for `ttl.change_delay`.
-pub(super) fn delay(family: pg_sys::Oid) {
-    policy_lock::lock_policy_for_change(family);
-    if let Some(mut policy) = label_of(family) {
-        let (former, now) = (policy.local.shortened, background::now());
-        let shortened = Shortened::again(former, now, settings::change_delay());
-        policy.local.shortened = Some(shortened);
-        seclabel::set(family, Some(&policy));
     }
 }
 

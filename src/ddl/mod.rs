@@ -56,7 +56,7 @@ use crate::pg::catalog::syntax::Node;
 use crate::pg::catalog::{self, names, roles};
 use crate::pg::session::scoped::{Scope, Scoped};
 use crate::pg::session::xact;
-use crate::store::seclabel;
+use crate::store::{seclabel, succession};
 use crate::visibility::referential::{self, ConstraintDdl};
 use crate::worker::shared::places;
 use pgrx::pg_sys;
@@ -72,6 +72,10 @@ struct RunningStatement {
     /// The table whose parents it changes: what sessions have cached of inherited policies is
     /// invalidated.
     reparented: Option<pg_sys::Oid>,
+    /// That, and tables below it, whose own policy is in force.
+    in_force: Vec<pg_sys::Oid>,
+    /// The table above whose policy is in force for it.
+    policy_above: Option<pg_sys::Oid>,
     /// The table that comes under its parent's policy.
     incoming: Option<pg_sys::Oid>,
     /// Foreign keys before it.
@@ -128,6 +132,8 @@ pub(crate) fn before(node: Node<'_>) -> Option<Scope> {
         noted,
         constraint_ddl,
         reparented,
+        in_force: reparented.map_or(vec![], succession::in_force),
+        policy_above: reparented.and_then(succession::policy_above),
         incoming: incoming_rows::table(&statement),
         keys: or_raise(new_references::before(&statement)),
         exists: node.cast().and_then(names::created).is_some(),
@@ -169,6 +175,13 @@ pub(crate) fn after(scope: Scope, node: Node<'_>) {
         .incoming
         .into_iter()
         .for_each(incoming_rows::after_attach);
+    let present = running.reparented.map_or(vec![], succession::in_force);
+    let comes = |family: &pg_sys::Oid| !running.in_force.contains(family);
+    let coming = present.into_iter().filter(comes);
+    coming.for_each(succession::comes_into_force);
+    if let (Some(table), Some(above)) = (running.reparented, running.policy_above) {
+        succession::after_leaving(table, above);
+    }
     rules_in_force::after(&running.rules);
     running.problems.iter().for_each(new_problems::after);
     if let Some(keys) = &running.keys {

@@ -5,14 +5,14 @@ use crate::citus::{self, placements};
 use crate::clock::held::{self, Held};
 use crate::deletion::purge_tables;
 use crate::error::{Error, Result};
+use crate::pg::catalog::inheritance::Topmost;
 use crate::pg::catalog::{self, index, timescale};
 use crate::pg::server::background;
 use crate::pg::session::rewording;
 use crate::policy::Policy;
 use crate::settings;
-use crate::store::{Inherited, cache, governing_label, policy_lock};
+use crate::store::{Inherited, cache, governing_label, policy_lock, succession};
 use pgrx::pg_sys;
-use std::collections::HashSet;
 
 /// How many times deletion is tried before the remaining rows count as kept.
 const ROUNDS: u32 = 10;
@@ -40,15 +40,15 @@ pub(super) fn reason(held: Held) -> &'static str {
 /// that no worker's batch runs until the end of the transaction.
 pub(crate) fn prevent(relid: pg_sys::Oid, to: Option<&Policy>, children_lock: u32) -> Result<()> {
     let tree = catalog::all_inheritors(relid);
-    let members: HashSet<_> = tree.iter().copied().collect();
-    let revived = |&table: &pg_sys::Oid| {
+    let mut above = Topmost::default();
+    let mut revived = |&table: &pg_sys::Oid| {
         let label = governing_label(table)?;
         let policy = &label.policy;
-        // The policy of another parent stays in force. A child's own policy may be replaced by one
+        // The policy of a first parent stays in force. That of another, or a child's own, is replaced, maybe by one
         // with other columns.
         let is_own = label.labelled_table == relid;
         let to = to.filter(|_| is_own);
-        let is_replaced = is_own || members.contains(&label.labelled_table);
+        let is_replaced = is_own || succession::would_govern(relid, table, &mut above);
         (is_replaced && policy.revives(to)).then_some((table, label, to))
     };
     if !tree.iter().any(|table| revived(table).is_some()) {

@@ -2,7 +2,6 @@
 //! table that inherits gets, or lacks, one on the same expression (M8, M14). Neither happens in silence: rows that expire by it
 //! are deleted after `ttl.change_delay`, as after a change of the policy (C24).
 
-use super::incoming_rows;
 use super::statement_kind::StatementKind;
 use super::utility_statement::UtilityStatement;
 use crate::citus;
@@ -11,7 +10,9 @@ use crate::pg::catalog::{self, index};
 use crate::pg::session::xact;
 use crate::policy::IndexRule;
 use crate::settings;
-use crate::store::{cache, index_of, labels, predicate, seclabel, ttl_index, without_its_index};
+use crate::store::{
+    cache, index_of, labels, predicate, seclabel, succession, ttl_index, without_its_index,
+};
 use pgrx::pg_sys;
 
 /// The rules of a policy that are in force before a statement, by their indexes: a statement may rename one, or put another in
@@ -156,7 +157,7 @@ fn warn_of_end(family: pg_sys::Oid, rule: &IndexRule) {
 
 /// The rows that are expired by a rule that comes into force are hidden now, and deleted later.
 fn begins(family: pg_sys::Oid, rule: &IndexRule) {
-    incoming_rows::delay(family);
+    succession::delay(family);
     let delay = settings::change_delay() / 1_000_000;
     Error::for_warning(format!(
         "rows of table {} expire by TTL index {} from now on",

@@ -13,7 +13,7 @@ use crate::pg::abi::report::or_raise;
 use crate::pg::catalog::{self, roles};
 use crate::pg::session::xact;
 use crate::policy::{IndexRule, Policy};
-use crate::store::{index_of, label_of, policy_lock, seclabel};
+use crate::store::{index_of, label_of, policy_lock, seclabel, succession};
 use pgrx::pg_sys;
 use std::collections::HashSet;
 
@@ -213,7 +213,7 @@ fn correct(labelled_table: pg_sys::Oid, corrected: impl Fn(&Policy) -> Policy) {
     if let Some(policy) = label_of(labelled_table) {
         let new = corrected(&policy);
         if new != policy {
-            seclabel::set(labelled_table, Some(&new));
+            succession::set(labelled_table, Some(&new));
             tell_of_dropped(labelled_table, policy.rules, &new);
         }
     }

@@ -1,6 +1,6 @@
 //! W1: names of columns.
 
-use super::column_names::{is_creation_time, is_end};
+use super::column_names::{is_creation_time, is_end, is_event};
 
 #[test]
 fn creation_and_change() {
@@ -57,5 +57,33 @@ fn ends() {
         "",
     ] {
         assert!(!is_end(name), "{name}");
+    }
+}
+
+#[test]
+fn events() {
+    for name in [
+        "deleted_at",
+        "DeletedAt",
+        "removed",
+        "revoked_at",
+        "archived_on",
+        "confirmed_at",
+        "locked_at",
+        "email_verified_at",
+    ] {
+        assert!(is_event(name), "{name}");
+    }
+    for name in [
+        "_ts",
+        "updated_at",
+        "modified",
+        "last_locked_at",
+        "created_at",
+        "at",
+        "clock",
+        "",
+    ] {
+        assert!(!is_event(name), "{name}");
     }
 }

@@ -21,7 +21,7 @@ mod zone;
 pub(crate) use added::Added;
 pub(crate) use archive::{Archive, ExpiredThere, batch_payload};
 pub(crate) use change::{lagging, micros};
-pub(crate) use column_names::{is_creation_time, is_end};
+pub(crate) use column_names::{is_creation_time, is_end, is_event};
 pub(crate) use document::{int32_of_number_text, ttl_of_number_text};
 pub(crate) use expiry::{
     FIRST_TIMESTAMP, INFINITY, MINUS_INFINITY, cutoff, effective_ttl, expires_at, expiry_key,

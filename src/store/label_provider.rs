@@ -1,7 +1,7 @@
 //! `SECURITY LABEL FOR ttl ON TABLE …`: which labels may be stored.
 
 use super::cache::own_label;
-use super::{label_of, labels as all_labels, seclabel};
+use super::{label_of, labels as all_labels, seclabel, succession};
 use crate::citus::{self, Doing};
 use crate::error::{Error, Result};
 use crate::pg::abi::encoding;
@@ -20,6 +20,9 @@ pub(crate) fn init() {
     labels::register(seclabel::PROVIDER, |object, label| {
         let relid = object.objectId;
         or_raise(check(object, label));
+        if label.is_none() && !seclabel::is_own_statement() {
+            succession::before_end(relid);
+        }
         seclabel::about_to_change(relid);
         seclabel::set_local(relid, local_state(relid, label));
     });

@@ -18,6 +18,7 @@ pub(crate) mod release;
 pub(crate) mod seclabel;
 mod sql;
 pub(crate) mod stored_calls;
+pub(crate) mod succession;
 mod table_policy;
 pub(crate) mod time_zone;
 pub(crate) mod ttl_index;

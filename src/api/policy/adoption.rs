@@ -10,7 +10,7 @@ use crate::pg::catalog::{
     self, constraints, index, names, qualified_name, quote_identifier, quote_literal,
 };
 use crate::pg::session::locks;
-use crate::policy::{is_creation_time, is_end};
+use crate::policy::{is_creation_time, is_end, is_event};
 use crate::store::dates::DateType;
 use crate::store::{extension, stored_calls};
 use pgrx::{PgSqlErrorCode, pg_sys};
@@ -303,8 +303,11 @@ fn clock(relid: pg_sys::Oid, asked: &Asked, consent: &Consent) -> Result<Option<
         true => Some(0),
         false => asked.default_ttl.filter(|&seconds| seconds > 0),
     };
-    let is_another_time = is_end || is_creation_time(name);
-    if filled.met < 0.5 {
+    let is_event = is_event(name);
+    let is_another_time = is_end || is_event || is_creation_time(name);
+    // To a row without a value, an event has not happened.
+    let has_values = filled.met >= 0.5 || is_event && filled.total >= 0.5;
+    if !has_values {
         // Where there are rows, the same statement is refused.
         return Ok(is_another_time.then(|| {
             overwritten(relid, name)

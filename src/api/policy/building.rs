@@ -6,7 +6,7 @@ use super::{cluster, consequences, document_column, guard, indexes, write_label}
 use crate::ddl::purge_before_change;
 use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
-use crate::pg::catalog::{self, qualified_name, roles};
+use crate::pg::catalog::{self, qualified_name, quote_identifier, roles};
 use crate::pg::session::{self, rewording};
 use crate::policy::Policy;
 use crate::store::{cache, index_of, label_provider, seclabel};
@@ -59,20 +59,23 @@ fn build(relid: pg_sys::Oid, mut policy: Policy, consent: &Consent) -> Result<()
         seclabel::set(relid, None);
         document_column::drop_override(relid, ttl, document)?;
     }
+    let table = qualified_name(relid);
+    let ordinary = format!(
+        "To make it an ordinary table, first run: ALTER TABLE {table} NOT OF; otherwise, {NO_NEW_COLUMN}"
+    );
+    let ttl = quote_identifier(policy.ttl_column.as_deref().unwrap_or_default());
+    let invalid = format!(
+        "Overrides are the numbers for which ttl.is_override() is true. To let the other rows follow the default, first run: UPDATE {table} SET {ttl} = NULL WHERE NOT ttl.is_override({ttl});"
+    );
+    // PostgreSQL adds no column to a table whose row type a column has, nor to one of a composite type.
+    let hints = [
+        (PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, NO_NEW_COLUMN),
+        (PgSqlErrorCode::ERRCODE_TOO_MANY_COLUMNS, NO_NEW_COLUMN),
+        (PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE, &ordinary),
+        (PgSqlErrorCode::ERRCODE_CHECK_VIOLATION, &invalid),
+    ];
     for statement in missing.statements {
-        // PostgreSQL adds no column to a table whose row type a column has, nor to one of a composite type.
-        let code = PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
-        let typed = PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE;
-        let ordinary = format!(
-            "To make it an ordinary table, first run: ALTER TABLE {} NOT OF; otherwise, {NO_NEW_COLUMN}",
-            qualified_name(relid)
-        );
-        let too_many = PgSqlErrorCode::ERRCODE_TOO_MANY_COLUMNS;
-        rewording::hinting_at(code, NO_NEW_COLUMN, || {
-            rewording::hinting_at(too_many, NO_NEW_COLUMN, || {
-                rewording::hinting_at(typed, &ordinary, || cluster::alter(relid, &statement))
-            })
-        })?;
+        rewording::hinting_at_each(&hints, || cluster::alter(relid, &statement))?;
     }
     policy.added = missing.added;
     if !is_complete && !missing_columns(relid, &policy)?.statements.is_empty() {

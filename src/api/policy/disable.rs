@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::keys::trigger_placement;
 use crate::pg::abi::report::or_raise;
 use crate::pg::session;
-use crate::store::seclabel;
+use crate::store::succession;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -89,7 +89,7 @@ pub(in crate::api) fn turn_off(
         Removal::AllColumns => true,
     };
     session::with_safe_search_path(|| live_view::remove(relid, &policy, adopted_too))?;
-    seclabel::set(relid, None);
+    succession::set(relid, None);
     trigger_placement::sync(relid);
     session::with_safe_search_path(|| remove_added::remove(relid, &policy, adopted_too))
 }

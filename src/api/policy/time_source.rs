@@ -214,6 +214,10 @@ fn instant_of(type_oid: pg_sys::Oid, column: &str) -> Option<(&'static str, Stri
             "To let rows expire after the time in the column",
             format!("({column}::{})", names::of_type(base)),
         )),
+        _ if DateType::of(base).is_some_and(|date| date.is_array) => Some((
+            "To let rows expire after the earliest time in the array",
+            format!("ttl.earliest({column})"),
+        )),
         _ => None,
     }
 }

@@ -11,7 +11,7 @@ use crate::pg::exec::relation::OpenRelation;
 use crate::pg::server::background;
 use crate::pg::session::{locks, xact};
 use crate::policy::{Policy, Shortened};
-use crate::store::{label_of, seclabel};
+use crate::store::{label_of, succession};
 use crate::worker::shared::places;
 use crate::{citus, settings};
 use pgrx::pg_sys;
@@ -21,7 +21,7 @@ use serde_json::Value;
 /// `ttl.resume`: a migration script that changes it must not start deletion.
 pub(in crate::api) fn write(relid: pg_sys::Oid, policy: &Policy) {
     let was_served = label_of(relid).is_some_and(|former| is_served(&former));
-    seclabel::set(relid, Some(policy));
+    succession::set(relid, Some(policy));
     if policy.is_on() && policy.restored {
         Error::restored(relid).warn();
     }
@@ -57,8 +57,15 @@ pub(in crate::api) fn change(
     }
     let policy = &*policy;
     let former = label_of(relid);
+    let replaced = match former {
+        None => succession::replaced_by(relid),
+        Some(_) => vec![],
+    };
     mass_expiry::watch(relid, policy.hidden, consent, || write(relid, policy))?;
     tell_of_former_options(relid, former.as_ref(), policy);
+    replaced
+        .into_iter()
+        .for_each(|family| tell_of_replaced(relid, family));
     Ok(())
 }
 
@@ -117,6 +124,20 @@ pub(in crate::api) fn fitting(relid: pg_sys::Oid, policy: Policy) -> Result<Poli
     }
     policy.check()?;
     Ok(policy)
+}
+
+/// That the policy of another table has no effect, or not on all rows below it, since the table has one.
+fn tell_of_replaced(relid: pg_sys::Oid, other: pg_sys::Oid) {
+    let (table, other) = (
+        catalog::qualified_name(relid),
+        catalog::qualified_name(other),
+    );
+    Error::for_warning(format!(
+        "the time to live of table {table} replaces that of {other}"
+    ))
+    .detail("It holds for all tables that inherit from it, also for those that had another.")
+    .hint("To see which tables that concerns, run: SELECT * FROM ttl.check();")
+    .warn();
 }
 
 /// The options that `ttl.disable` leaves in the label, by their names there.

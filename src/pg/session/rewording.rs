@@ -22,6 +22,15 @@ pub(crate) fn hinting_at<T>(code: PgSqlErrorCode, hint: &str, work: impl FnOnce(
         .execute()
 }
 
+/// As [`hinting_at`], for several SQLSTATEs.
+pub(crate) fn hinting_at_each<T>(hints: &[(PgSqlErrorCode, &str)], work: impl FnOnce() -> T) -> T {
+    let start = PgTryBuilder::new(AssertUnwindSafe(work));
+    let caught = hints.iter().fold(start, |caught, &(code, hint)| {
+        caught.catch_when(code, move |error| reword(error, None, hint))
+    });
+    caught.execute()
+}
+
 /// As [`hinting_at`], but in place of the HINT that the error has.
 pub(crate) fn replacing_hint_at<T>(
     code: PgSqlErrorCode,

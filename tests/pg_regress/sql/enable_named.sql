@@ -141,6 +141,22 @@ CREATE TRIGGER "~ttl_free_expired_keys" BEFORE INSERT OR UPDATE ON codes FOR EAC
 SELECT relation, to_do FROM ttl.check() WHERE problem LIKE 'no row expires: the table has %';
 
 SET client_min_messages = warning;
+-- W1: a time that is NULL until something happens to the row
+CREATE TABLE soft (id int, deleted_at timestamptz);
+SELECT ttl.enable('soft', '7 days', ts_column => 'deleted_at', ttl_column => NULL);
+SELECT ttl.disable('soft', drop_columns => true);
+INSERT INTO soft VALUES (1, NULL);
+SELECT ttl.enable('soft', '7 days', ts_column => 'deleted_at', ttl_column => NULL);
+SELECT ttl.enable('soft', '7 days', ts_column => 'deleted_at', ttl_column => NULL, confirm => true);
+
+-- W2: values that are no overrides
+CREATE TABLE off_limits (id int, ttl int);
+INSERT INTO off_limits VALUES (1, 5), (2, -1), (3, 0), (4, NULL);
+SELECT ttl.enable('off_limits', 100, ttl_column => 'ttl');
+UPDATE off_limits SET ttl = NULL WHERE NOT ttl.is_override(ttl);
+SELECT ttl.enable('off_limits', 100, ttl_column => 'ttl');
+SELECT id, ttl FROM off_limits ORDER BY id;
+
 DROP SCHEMA enable_named CASCADE;
 -- W7: in a database without the extension.
 SELECT current_database() AS db \gset

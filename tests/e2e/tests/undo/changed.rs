@@ -3,7 +3,7 @@
 
 use ttl_ext_e2e::{Database, PATIENCE, Server, Session};
 
-const DELAY: (&str, &str) = ("ttl.change_delay", "1h");
+pub(super) const DELAY: (&str, &str) = ("ttl.change_delay", "1h");
 const IN_PROGRESS: &str = "55000";
 
 /// 100 rows that were last written ten minutes ago and live for half an hour.
@@ -25,7 +25,7 @@ fn waits(disk: &mut Session, table: &str) -> String {
 }
 
 /// Waits until a worker has found so many expired rows, and left them where they are.
-fn found_and_left(disk: &mut Session, table: &str, rows: i64) {
+pub(super) fn found_and_left(disk: &mut Session, table: &str, rows: i64) {
     assert_eq!(waits(disk, table), "t");
     disk.wait_until(
         &format!("SELECT backlog FROM ttl.tables WHERE relation = '{table}'::regclass"),

@@ -2,3 +2,4 @@
 
 mod changed;
 mod kept;
+mod successors;
