@@ -8,6 +8,7 @@ use super::{rules_in_force, sync_label};
 use crate::pg::catalog::{self, index, roles};
 use crate::store::{cache, extension, policy_lock, seclabel};
 use pgrx::pg_sys;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Notes an index that is about to be dropped, and the tables above a table; ignores other relations.
@@ -47,9 +48,14 @@ pub(super) fn note(relid: pg_sys::Oid) {
 /// exist.
 pub(super) fn end_rules(indexes: BTreeMap<u32, Vec<String>>) -> Vec<pg_sys::Oid> {
     let mut left = Vec::new();
-    for (table, names) in indexes {
+    let tables = indexes.into_iter();
+    let mut tables: Vec<_> = tables
+        .map(|(table, names)| (pg_sys::Oid::from(table), names))
+        .collect();
+    // What is below first: the policy of a table below does not come into force if it ends, too.
+    tables.sort_by_cached_key(|&(table, _)| Reverse(catalog::ancestors(table).len()));
+    for (table, names) in tables {
         pgrx::check_for_interrupts!();
-        let table = pg_sys::Oid::from(table);
         let Some(class) = catalog::class(table) else {
             continue;
         };

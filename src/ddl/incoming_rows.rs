@@ -80,7 +80,10 @@ pub(super) fn after_attach(relid: pg_sys::Oid) {
         catalog::qualified_name(family)
     ))
     .detail(format!("They {}.", succession::fate(label.policy.hidden)))
-    .hint("To have them back, undo the statement, by DETACH PARTITION or NO INHERIT.")
+    .hint(format!(
+        "To have them back, take the table from {}, by DETACH PARTITION or NO INHERIT.",
+        catalog::qualified_name(family)
+    ))
     .warn();
 }
 

@@ -40,15 +40,15 @@ pub(super) fn reason(held: Held) -> &'static str {
 /// that no worker's batch runs until the end of the transaction.
 pub(crate) fn prevent(relid: pg_sys::Oid, to: Option<&Policy>, children_lock: u32) -> Result<()> {
     let tree = catalog::all_inheritors(relid);
-    let mut above = Topmost::default();
-    let mut revived = |&table: &pg_sys::Oid| {
+    let revived = |&table: &pg_sys::Oid| {
         let label = governing_label(table)?;
         let policy = &label.policy;
         // The policy of a first parent stays in force. That of another, or a child's own, is replaced, maybe by one
         // with other columns.
         let is_own = label.labelled_table == relid;
         let to = to.filter(|_| is_own);
-        let is_replaced = is_own || succession::would_govern(relid, table, &mut above);
+        let would_govern = || succession::would_govern(relid, table, &mut Topmost::default());
+        let is_replaced = is_own || would_govern();
         (is_replaced && policy.revives(to)).then_some((table, label, to))
     };
     if !tree.iter().any(|table| revived(table).is_some()) {

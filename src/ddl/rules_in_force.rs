@@ -9,7 +9,6 @@ use crate::error::Error;
 use crate::pg::catalog::{self, index};
 use crate::pg::session::xact;
 use crate::policy::IndexRule;
-use crate::settings;
 use crate::store::{
     cache, index_of, labels, predicate, seclabel, succession, ttl_index, without_its_index,
 };
@@ -158,17 +157,14 @@ fn warn_of_end(family: pg_sys::Oid, rule: &IndexRule) {
 /// The rows that are expired by a rule that comes into force are hidden now, and deleted later.
 fn begins(family: pg_sys::Oid, rule: &IndexRule) {
     succession::delay(family);
-    let delay = settings::change_delay() / 1_000_000;
     Error::for_warning(format!(
         "rows of table {} expire by TTL index {} from now on",
         catalog::qualified_name(family),
         catalog::quote_identifier(&rule.index)
     ))
-    .detail(match delay {
-        0 => "Until now it was not in force. Rows that are expired by it will be deleted.".to_owned(),
-        delay => format!(
-            "Until now it was not in force. Rows that are expired by it are deleted after {delay} seconds."
-        ),
-    })
+    .detail(format!(
+        "Until now it was not in force. Rows that are expired by it {}.",
+        succession::fate(false)
+    ))
     .warn();
 }

@@ -129,9 +129,11 @@ pub(super) fn after(noted: &LabelBefore) {
         {
             seclabel::invalidate(table);
         }
+        // What is below first: the policy of a table below does not come into force if it ends, too.
         for of_table in noted
             .indexes
             .chunk_by(|a, b| a.labelled_table == b.labelled_table)
+            .rev()
         {
             follow_indexes(of_table);
         }

@@ -146,7 +146,7 @@ fn set_everywhere(relid: pg_sys::Oid, label: Option<&str>) {
 /// Makes every session forget the table, its descendants and its ancestors, and plan again (C8).
 /// Takes effect at commit, in this session at the next command.
 pub(crate) fn invalidate(relid: pg_sys::Oid) {
-    let below = citus::with_shards(&[relid]).into_iter();
+    let below = citus::with_shards(&catalog::all_below(relid)).into_iter();
     for related in below.chain(catalog::ancestors(relid)) {
         if catalog::class(related).is_some() {
             catalog::invalidate(related);

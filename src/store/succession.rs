@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::pg::catalog;
 use crate::pg::catalog::inheritance::{Topmost, topmost};
 use crate::pg::server::background;
+use crate::pg::session::locks;
 use crate::policy::{Policy, Shortened};
 use crate::settings;
 use pgrx::pg_sys;
@@ -25,7 +26,7 @@ pub(crate) fn delay(family: pg_sys::Oid) {
 
 /// Of the table and those below it, the ones whose own policy is in force.
 pub(crate) fn in_force(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
-    let tables = catalog::all_inheritors(relid).into_iter();
+    let tables = catalog::all_below(relid).into_iter();
     let has_own = |table: &pg_sys::Oid| labelled_table(*table) == Some(*table);
     tables.filter(has_own).collect()
 }
@@ -66,7 +67,7 @@ pub(crate) fn set(relid: pg_sys::Oid, policy: Option<&Policy>) {
 /// Before the label of the table is removed.
 pub(super) fn before_end(relid: pg_sys::Oid) {
     let is_governed = |table: &pg_sys::Oid| labelled_table(*table) == Some(relid);
-    let below = catalog::all_inheritors(relid).into_iter();
+    let below = catalog::all_below(relid).into_iter();
     let mut found = Topmost::default();
     let has_another = |table: pg_sys::Oid| {
         table != relid && catalog::class(table).is_some() && own_label(table).is_some()
@@ -78,6 +79,12 @@ pub(super) fn before_end(relid: pg_sys::Oid) {
 
 /// Of a policy that comes into force: makes deletion wait, and says so.
 pub(crate) fn comes_into_force(family: pg_sys::Oid) {
+    // A node of Citus gets the label with the statement.
+    if citus::is_of_citus() {
+        return;
+    }
+    // Its label is changed: it is not dropped meanwhile, nor has just been.
+    locks::relation(family, pg_sys::AccessShareLock);
     // What is restored waits for `ttl.resume` anyway.
     let Some(label) = label_of(family).filter(|label| label.is_on() && !label.restored) else {
         return;

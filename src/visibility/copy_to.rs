@@ -78,9 +78,11 @@ pub(crate) extern "C-unwind" fn check_analyzed(text: *const c_char, query: Query
     let table = query.entry(1).and_then(RangeTableEntry::table);
     if table != Some(copied.relid) {
         let table = catalog::qualified_name(copied.relid);
-        Error::not_ready(format!("another table has become {table} meanwhile"))
-            .hint("Try again.")
-            .raise();
+        Error::not_ready(format!(
+            "another table has taken the name of {table} meanwhile"
+        ))
+        .hint("Try again.")
+        .raise();
     }
 }
 

@@ -79,7 +79,7 @@ fn build(relid: pg_sys::Oid, mut policy: Policy, consent: &Consent) -> Result<()
     }
     policy.added = missing.added;
     if !is_complete && !missing_columns(relid, &policy)?.statements.is_empty() {
-        return Err(cluster::renamed(&qualified_name(relid)));
+        return Err(cluster::renamed(&table));
     }
     label_provider::check_columns(relid, &policy)?;
     write_label::change(relid, &mut policy, consent)?;

@@ -70,7 +70,7 @@ pub(in crate::api) fn begin_change(relid: pg_sys::Oid) -> Result<()> {
 /// It names the table, and a schema can be renamed at any time. Of a table that has the name by then, PostgreSQL would evaluate what is added,
 /// with the casts of that one's types. Where a role that could not act as the current user can do that, the statement runs as the table's owner.
 ///
-/// 42501 if the owner may not use the schema.
+/// 42501 if the owner may not use the schema, or a table that inherits is another's.
 pub(in crate::api) fn alter(relid: pg_sys::Oid, statement: &str) -> Result<()> {
     let class = catalog::class(relid).filter(|_| !citus::is_shell(relid));
     let renamed_by = |class: catalog::Class| {
@@ -78,24 +78,45 @@ pub(in crate::api) fn alter(relid: pg_sys::Oid, statement: &str) -> Result<()> {
         Some((class, other))
     };
     match class.and_then(renamed_by) {
-        Some((class, other)) if !roles::may_use_schema(class.namespace, class.owner) => {
-            let schema = catalog::schema_name(class.namespace);
-            let owner = catalog::quote_identifier(&roles::name(class.owner));
-            let table = qualified_name(relid);
-            Err(Error::denied(format!(
-                "the owner of table {table}, {owner}, may not use schema {schema}"
-            ))
-            .detail(format!(
-                "The table is altered as its owner, since {} can rename the schema meanwhile.",
-                roles::name(other)
-            ))
-            .hint(format!(
-                "First run: GRANT USAGE ON SCHEMA {schema} TO {owner};"
-            )))
+        Some((class, other)) => {
+            check_owner(relid, &class, other)?;
+            gate::visit(class.owner, |_| run(relid, statement))
         }
-        Some((class, _)) => gate::visit(class.owner, |_| run(relid, statement)),
         None => run(relid, statement),
     }
+}
+
+/// Whether the owner can alter the table by its name, and what inherits from it.
+fn check_owner(relid: pg_sys::Oid, class: &catalog::Class, other: pg_sys::Oid) -> Result<()> {
+    let (table, owner) = (
+        qualified_name(relid),
+        catalog::quote_identifier(&roles::name(class.owner)),
+    );
+    let told = |denied: Error, statement: String| {
+        let detail = format!(
+            "Table {table} is altered as its owner, {owner}, since {} can rename the schema meanwhile.",
+            catalog::quote_identifier(&roles::name(other))
+        );
+        let hint = format!("First run: {statement};");
+        Err(denied.detail(detail).hint(hint))
+    };
+    if !roles::may_use_schema(class.namespace, class.owner) {
+        let schema = catalog::schema_name(class.namespace);
+        let denied = Error::denied(format!(
+            "the owner of table {table}, {owner}, may not use schema {schema}"
+        ));
+        return told(denied, format!("GRANT USAGE ON SCHEMA {schema} TO {owner}"));
+    }
+    let is_anothers = |&below: &pg_sys::Oid| !roles::owns_relation(below, class.owner);
+    if let Some(below) = catalog::all_inheritors(relid).into_iter().find(is_anothers) {
+        let its = catalog::owner(below).map_or(String::new(), roles::name);
+        let below = qualified_name(below);
+        let denied = Error::denied(format!(
+            "table {below} belongs to {its}, and not to {owner}"
+        ));
+        return told(denied, format!("ALTER TABLE {below} OWNER TO {owner}"));
+    }
+    Ok(())
 }
 
 /// As [`alter`], but as the current user: for CREATE INDEX, in which PostgreSQL itself runs a table's code as its owner, who may have no right to

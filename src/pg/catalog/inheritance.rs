@@ -19,18 +19,31 @@ pub(crate) fn all_inheritors(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
     all_inheritors_of([relid])
 }
 
+/// As [`all_inheritors`], with partitions that are [being detached](being_detached), and what is below them: they still find the relation
+/// above them.
+pub(crate) fn all_below(relid: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    let below = |relid| [children(relid), being_detached(relid)].concat();
+    descend([relid], below)
+}
+
 /// These relations and all their descendants, each once.
 pub(crate) fn all_inheritors_of(relids: impl IntoIterator<Item = pg_sys::Oid>) -> Vec<pg_sys::Oid> {
+    descend(relids, children)
+}
+
+/// These relations, and all that `below` leads to, each once; nearer ones first.
+fn descend(
+    relids: impl IntoIterator<Item = pg_sys::Oid>,
+    below: impl Fn(pg_sys::Oid) -> Vec<pg_sys::Oid>,
+) -> Vec<pg_sys::Oid> {
     let mut known = FxHashSet::default();
     let relids = relids.into_iter();
     let mut found: Vec<pg_sys::Oid> = relids.filter(|&relid| known.insert(relid)).collect();
     let mut next = 0;
     while let Some(&relid) = found.get(next) {
         pgrx::check_for_interrupts!();
-        let new = children(relid)
-            .into_iter()
-            .filter(|&child| known.insert(child));
-        found.extend(new);
+        let new = below(relid).into_iter();
+        found.extend(new.filter(|&relid| known.insert(relid)));
         next += 1;
     }
     found

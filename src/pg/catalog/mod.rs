@@ -30,8 +30,8 @@ use crate::pg::abi::encoding;
 use pgrx::pg_sys;
 
 pub(crate) use self::inheritance::{
-    all_inheritors, all_inheritors_of, ancestors, being_detached, parents, partitioned_ancestors,
-    partitioned_parent,
+    all_below, all_inheritors, all_inheritors_of, ancestors, being_detached, parents,
+    partitioned_ancestors, partitioned_parent,
 };
 
 /// What a policy needs to know of a column.

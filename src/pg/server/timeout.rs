@@ -113,6 +113,24 @@ impl Drop for TimeLimit {
     }
 }
 
+/// A limit from outside only, which ends when dropped: another process ends this one some seconds after it. What the last
+/// [`TimeLimit`] has found stays.
+pub(crate) struct OutsideLimit;
+
+impl OutsideLimit {
+    /// Starts now.
+    pub(crate) fn start(limit: Duration) -> Self {
+        tell_deadline(super::background::monotonic().saturating_add(micros(limit + GRACE)));
+        Self
+    }
+}
+
+impl Drop for OutsideLimit {
+    fn drop(&mut self) {
+        tell_deadline(0);
+    }
+}
+
 fn tell_deadline(deadline: i64) {
     if let Some(calls) = CALLS.get() {
         (calls.has_deadline)(deadline);

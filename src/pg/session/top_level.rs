@@ -12,17 +12,19 @@ use pgrx::pg_sys::{self, NodeTag, ProcessUtilityContext};
 ///
 /// A statement that is one transaction has what [`super::owner_session`] requires of each; one that
 /// commits in between, like CREATE INDEX CONCURRENTLY, cannot: PostgreSQL itself restricts what it
-/// runs of an owner there, since superusers build indexes on tables of others, too.
+/// runs of an owner there, since superusers build indexes on tables of others, too. The session is cleaned after either.
 pub(crate) fn run(
     is_one_transaction: bool,
     before: impl FnOnce() -> Result<(), Error>,
     text: &str,
 ) -> Result<(), Error> {
-    txn::transaction(is_one_transaction, || {
+    let result = txn::transaction(is_one_transaction, || {
         before()?;
         execute(text);
         Ok(())
-    })
+    });
+    txn::clean();
+    result
 }
 
 fn execute(text: &str) {

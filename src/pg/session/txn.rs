@@ -3,7 +3,7 @@
 use super::gate::Identity;
 use super::owner_session;
 use crate::error::Error;
-use crate::pg::server::timeout::TimeLimit;
+use crate::pg::server::timeout::{OutsideLimit, TimeLimit};
 use pgrx::PgTryBuilder;
 use pgrx::prelude::*;
 use std::panic::AssertUnwindSafe;
@@ -49,17 +49,27 @@ pub(crate) fn run_within<T>(
     let limited = TimeLimit::start(limit);
     let result = transaction(true, work);
     drop(limited);
-    if owner_session::has_run_code() {
-        let discard = || {
-            owner_session::discard();
-            Ok(())
-        };
-        if let Err(failure) = transaction(true, discard) {
-            // The next transaction would meet what this one has left: better to end the process.
-            failure.raise_fatal();
-        }
-    }
+    clean();
     result
+}
+
+/// For how long a session is cleaned: another one may have locked what is to be dropped.
+const CLEANING: Duration = Duration::from_secs(2);
+
+/// After a transaction of a background process: discards what code of users has left in the session.
+pub(super) fn clean() {
+    if !owner_session::has_run_code() {
+        return;
+    }
+    let _limit = OutsideLimit::start(CLEANING);
+    let discard = || {
+        owner_session::discard();
+        Ok(())
+    };
+    if let Err(failure) = transaction(true, discard) {
+        // The next transaction would meet what this one has left: better to end the process.
+        failure.raise_fatal();
+    }
 }
 
 /// As [`run_within`], without a time limit; `work` may end transactions and begin others. Without `restricts`, [`owner_session`] requires nothing of the transaction.

@@ -148,6 +148,40 @@ fn a_superuser_enables_others_tables_in_any_schema() {
     }
 }
 
+/// All that inherits is altered with the table, and so is its owner's: the error names the table that is not.
+#[test]
+fn a_family_of_several_owners_is_told_what_it_needs() {
+    let database = hostile::armed_database(server());
+    let mut boss = database.connect();
+    boss.run("CREATE SCHEMA one AUTHORIZATION attacker; GRANT USAGE ON SCHEMA one TO victim");
+    for child in ["PARTITION OF one.t DEFAULT", "() INHERITS (one.t)"] {
+        let partitioned = match child.starts_with("PARTITION") {
+            true => " PARTITION BY LIST (id)",
+            false => "",
+        };
+        boss.run(&format!(
+            "CREATE TABLE one.t (id int){partitioned}; ALTER TABLE one.t OWNER TO victim; CREATE TABLE one.child {child}"
+        ));
+        for call in [
+            "ttl.enable('one.t', 60)",
+            "ttl.disable('one.t', drop_columns => true)",
+        ] {
+            let error = boss.error(&format!("SELECT {call}"));
+            assert_eq!(error.code().code(), "42501", "{child}: {error}");
+            let hint = error.hint().unwrap_or_default();
+            assert!(
+                hint.contains("ALTER TABLE one.child OWNER TO victim"),
+                "{child}: {hint}"
+            );
+            boss.run(hint.trim_start_matches("First run: "));
+            boss.run(&format!(
+                "SELECT {call}; ALTER TABLE one.child OWNER TO postgres"
+            ));
+        }
+        boss.run("DROP TABLE one.t CASCADE");
+    }
+}
+
 /// COPY of a table is a query of it, which is no query of a view, even if that reads the table.
 #[test]
 fn a_copied_table_is_no_view() {
@@ -165,6 +199,8 @@ fn a_copied_table_is_no_view() {
             let _ = boss.try_run("COPY one.t TO '/dev/null'");
         });
         assert!(!hostile::attacker_is_superuser(&mut boss), "{from}");
+        // Which of the two has the name now, is chance; a table is copied.
+        boss.run("CREATE SCHEMA quiet; CREATE TABLE quiet.t (id int); SELECT ttl.enable('quiet.t', 3600); COPY quiet.t TO '/dev/null'");
     }
 }
 
