@@ -11,7 +11,7 @@ use crate::keys::references;
 use crate::pg::abi::report::or_raise;
 #[cfg(since19)]
 use crate::pg::exec::fast_path;
-use crate::pg::session::{self, scoped, xact};
+use crate::pg::session::{self, owner_session, scoped, xact};
 use crate::visibility::row_locks;
 use crate::worker::shared::{leave_database, places, wakeups};
 use core::ffi::c_void;
@@ -41,6 +41,9 @@ extern "C-unwind" fn before_commit(event: XactEvent::Type, _arg: *mut c_void) {
     ];
     if ends.contains(&event) && (is_unfinished || session::applies_others_changes()) {
         check_before_commit(event);
+    }
+    if event == XactEvent::XACT_EVENT_PRE_COMMIT && owner_session::is_to_be_cleaned() {
+        owner_session::before_commit();
     }
 }
 

@@ -159,6 +159,25 @@ pub(crate) extern "C-unwind" fn note_function(function: pg_sys::Oid) {
     }
 }
 
+/// Before a transaction commits: temporary objects that code of users has made in it go with it. Later, what drops them, [`discard`] or the
+/// end of the process, would wait for locks that another session has taken on them, for as long as that likes.
+#[pg_guard]
+pub(crate) extern "C-unwind" fn before_commit() {
+    // SAFETY: within a transaction whose deferred triggers have fired; the snapshot that is pushed is popped.
+    unsafe {
+        pg_sys::CommandCounterIncrement();
+        pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
+        pg_sys::ResetTempTableNamespace();
+        pg_sys::PopActiveSnapshot();
+    }
+}
+
+/// Whether code of users has run in the transaction of this process, which belongs to an owner.
+#[inline]
+pub(crate) fn is_to_be_cleaned() -> bool {
+    HAS_RUN_CODE.get() && way() == Some(Ownership::Connected)
+}
+
 /// Whether code of users has run in the session since this was asked last.
 pub(super) fn has_run_code() -> bool {
     HAS_RUN_CODE.take()

@@ -100,3 +100,44 @@ fn that_catches_its_cancellation() {
         assert!(took < Duration::from_secs(PATIENCE), "{took:?}");
     }
 }
+
+/// Temporary objects that code leaves behind are dropped, for which another session may have locked them: nothing waits for it.
+#[test]
+fn no_lock_on_what_is_left_behind_stops_a_worker() {
+    let server = hostile::start(&[]);
+    let database = hostile::two_schemas(&server, "left_behind");
+    let mut boss = database.disk();
+    let mut attacker = hostile::owner(&database, "attacker");
+    attacker.run(
+        "CREATE TABLE evil.t (id serial PRIMARY KEY); SELECT ttl.enable('evil.t', 3600);
+         CREATE FUNCTION evil.leave() RETURNS trigger LANGUAGE plpgsql AS $$
+         BEGIN CREATE TEMP SEQUENCE left_behind; PERFORM pg_catalog.pg_sleep(0.4); RETURN OLD; END $$;
+         CREATE TRIGGER evil BEFORE DELETE ON evil.t FOR EACH ROW EXECUTE FUNCTION evil.leave()",
+    );
+    for _ in 0..3 {
+        attacker.run_preserving("INSERT INTO evil.t (_ts) VALUES (now() - interval '1 day')");
+        // The sequence's lock is there before the sequence is. That of nextval() stays until the end of the transaction, also where it fails.
+        attacker.run(
+            "BEGIN;
+             DO $$DECLARE sequence regclass; BEGIN
+                 WHILE sequence IS NULL LOOP
+                     PERFORM pg_catalog.pg_sleep(0.01);
+                     SELECT relation INTO sequence FROM pg_locks
+                      WHERE mode = 'AccessExclusiveLock' AND relation IS NOT NULL AND pid <> pg_backend_pid()
+                        AND NOT EXISTS (SELECT FROM pg_class WHERE oid = relation);
+                     EXIT WHEN NOT EXISTS (SELECT FROM ttl.expired(NULL::evil.t));
+                 END LOOP;
+                 BEGIN PERFORM nextval(sequence); EXCEPTION WHEN OTHERS THEN NULL; END;
+             END $$",
+        );
+        for _ in 0..10 {
+            std::thread::sleep(Duration::from_millis(100));
+            let waiting = boss.value(
+                "SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'",
+            );
+            assert_eq!(waiting, "0");
+        }
+        attacker.run("COMMIT");
+        boss.wait_until("SELECT count(*) FROM evil.t", "0", PATIENCE);
+    }
+}
