@@ -105,7 +105,7 @@ pub(crate) fn own_label(relid: pg_sys::Oid) -> Option<Rc<Policy>> {
     cached(&LABELS, relid, || read_labels::label_of(relid).map(Rc::new))
 }
 
-/// The relations of this database that carry a label, and the labels, as far as they can be read. A look-up of one finds it known then.
+/// The relations of this database that carry a label, and their labels, as far as they can be read. Each is cached for [`own_label`].
 pub(crate) fn all_labels() -> Vec<(pg_sys::Oid, Option<Rc<Policy>>)> {
     let before = invalidation::count();
     let read = read_labels::all_labels().into_iter();
